@@ -27,8 +27,14 @@ bench: # Measure, and print the tables.
 	@tools/build release all bench
 	@bench/run build/bench
 	@bench/psplib build
+	@bench/goals build
+	@bench/waves build
 	@BENCH_FOLDER=build bench/dispatch build
 	@BENCH_FOLDER=build bench/looking build
+	@bench/sandbox build
+	@BENCH_FOLDER=build bench/queue build
+	@BENCH_FOLDER=build bench/checkout build
+	@BENCH_FOLDER=build bench/forecast build
 
 tidy: # Style, layers, clang-format, clang-tidy.
 	@tools/setup test

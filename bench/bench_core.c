@@ -28,7 +28,7 @@ enum { SLOTS = 3, COLUMN = 100 };
 static double seconds_now(void)
 {
     struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0) {
         abort();
     }
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
@@ -51,19 +51,24 @@ static struct graph_input make_graph(const char *shape, uint32_t count)
             uint32_t base = ix / COLUMN * COLUMN - COLUMN;
             uint32_t other = (ix + 1) % COLUMN;
             in.needs[in.need_count++] =
-                (struct sched_need){ix, base + ix % COLUMN};
-            in.needs[in.need_count++] = (struct sched_need){ix, base + other};
+                (struct sched_need){ix, base + ix % COLUMN, SCHED_ON_DONE};
+            in.needs[in.need_count++] =
+                (struct sched_need){ix, base + other, SCHED_ON_DONE};
         } else if (strcmp(shape, "random") == 0) {
             uint32_t one = rng_below(&rng, ix);
             uint32_t two = rng_below(&rng, ix);
-            in.needs[in.need_count++] = (struct sched_need){ix, one};
+            in.needs[in.need_count++] =
+                (struct sched_need){ix, one, SCHED_ON_DONE};
             if (two != one) {
-                in.needs[in.need_count++] = (struct sched_need){ix, two};
+                in.needs[in.need_count++] =
+                    (struct sched_need){ix, two, SCHED_ON_DONE};
             }
         } else if (strcmp(shape, "chain") == 0) {
-            in.needs[in.need_count++] = (struct sched_need){ix, ix - 1};
+            in.needs[in.need_count++] =
+                (struct sched_need){ix, ix - 1, SCHED_ON_DONE};
         } else if (strcmp(shape, "fan") == 0) {
-            in.needs[in.need_count++] = (struct sched_need){ix, 0};
+            in.needs[in.need_count++] =
+                (struct sched_need){ix, 0, SCHED_ON_DONE};
         }
     }
     return in;

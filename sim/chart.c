@@ -330,9 +330,11 @@ bool chart_is_bad(enum sim_end end)
     switch (end) {
     case SIM_END_DONE:
     case SIM_END_CHECKPOINT:
+    case SIM_END_LATER:
     case SIM_END_RUNNING:
         return false;
     case SIM_END_FAILED:
+    case SIM_END_FATAL:
     case SIM_END_CHANGES:
     case SIM_END_BLOCKED:
     case SIM_END_CANCELLED:

@@ -10,7 +10,6 @@
  */
 #include "base/invariant.h"
 #include "base/mem.h"
-#include "core/graph.h"
 #include "sim/sim_internal.h"
 
 #include <stdlib.h>
@@ -37,34 +36,18 @@ static uint32_t count_tiers(const struct plan *plan)
 
 void sim_find_worth(const struct plan *plan, uint32_t *worth)
 {
-    uint32_t count = plan->task_count;
-    uint32_t *waiting = mem_zalloc(count, sizeof(waiting[0]));
-    uint32_t *queue = mem_zalloc(count, sizeof(queue[0]));
-    for (uint32_t ix = 0; ix < count; ix++) {
-        const struct plan_task *task = &plan->tasks[ix];
-        worth[ix] = plan->classes[task->class_ix].base_tier;
-        for (uint32_t n = 0; n < task->need_count; n++) {
-            waiting[task->needs[n]]++;
-        }
+    uint32_t *order = issues_order(plan);
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        worth[ix] = plan->classes[plan->tasks[ix].class_ix].base_tier;
     }
-    uint32_t queued = 0;
-    for (uint32_t ix = 0; ix < count; ix++) {
-        if (waiting[ix] == 0) {
-            queue[queued++] = ix;
-        }
-    }
-    for (uint32_t ix = 0; ix < queued; ix++) {
-        const struct plan_task *task = &plan->tasks[queue[ix]];
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        const struct plan_task *task = &plan->tasks[order[ix]];
         for (uint32_t n = 0; n < task->need_count; n++) {
             uint32_t need = task->needs[n];
-            worth[need] = smaller(worth[need], worth[queue[ix]]);
-            if (--waiting[need] == 0) {
-                queue[queued++] = need;
-            }
+            worth[need] = smaller(worth[need], worth[order[ix]]);
         }
     }
-    mem_free(waiting);
-    mem_free(queue);
+    mem_free(order);
 }
 
 void measure_prepare(struct sim *sim)
@@ -169,6 +152,25 @@ static void measure_waits(struct sim_class *out, int64_t *waits)
     out->wait_max_ns = waits[out->count - 1];
 }
 
+/* Measure when the issues were complete. */
+static void measure_issues(struct sim *sim)
+{
+    struct sim_result *result = sim->result;
+    bool *done = mem_zalloc(result->task_count, sizeof(done[0]));
+    for (uint32_t ix = 0; ix < result->task_count; ix++) {
+        done[ix] = true;
+    }
+    for (uint32_t ix = 0; ix < result->left_count; ix++) {
+        done[result->left[ix].task] = result->left[ix].last;
+    }
+    result->issues = issues_of(sim->plan,
+                               sim->deferred,
+                               done,
+                               result->spans,
+                               result->span_count);
+    mem_free(done);
+}
+
 void measure_finish(struct sim *sim)
 {
     struct sim_result *result = sim->result;
@@ -199,4 +201,5 @@ void measure_finish(struct sim *sim)
     /* Slots offered after the end of the last session do not count. */
     double slot_ns = sim->slot_ns_at_end;
     result->slot_use = slot_ns > 0 ? sim->busy_ns / slot_ns : 0;
+    measure_issues(sim);
 }

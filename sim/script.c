@@ -3,9 +3,11 @@
 #include "sim/script.h"
 
 #include "base/duration.h"
+#include "base/invariant.h"
 #include "base/macros.h"
 #include "base/mem.h"
 #include "plan/alias.h"
+#include "plan/plan.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,7 +16,13 @@
 enum { WORDS_MAX = 6 };
 
 /* Operand of a request. */
-enum operand { OPERAND_NONE, OPERAND_NUMBER, OPERAND_LIMIT, OPERAND_NAME };
+enum operand {
+    OPERAND_NONE,
+    OPERAND_NUMBER,
+    OPERAND_LIMIT,
+    OPERAND_NAME,
+    OPERAND_PRIORITY,
+};
 
 struct request_form {
     const char *word;
@@ -24,12 +32,16 @@ struct request_form {
 
 static const struct request_form request_forms[] = {
     {"add", SCRIPT_ADD, OPERAND_NAME},
+    {"approve", SCRIPT_APPROVE, OPERAND_NAME},
     {"cancel", SCRIPT_CANCEL, OPERAND_NAME},
     {"cap", SCRIPT_CAP, OPERAND_NUMBER},
+    {"first", SCRIPT_FIRST, OPERAND_NAME},
     {"hold", SCRIPT_HOLD, OPERAND_NAME},
     {"limit", SCRIPT_LIMIT, OPERAND_LIMIT},
     {"pause", SCRIPT_PAUSE, OPERAND_NONE},
+    {"priority", SCRIPT_PRIORITY, OPERAND_PRIORITY},
     {"release", SCRIPT_RELEASE, OPERAND_NAME},
+    {"rerun", SCRIPT_RERUN, OPERAND_NAME},
     {"resume", SCRIPT_RESUME, OPERAND_NONE},
     {"retry", SCRIPT_RETRY, OPERAND_NAME},
     {"revoke", SCRIPT_REVOKE, OPERAND_NAME},
@@ -47,6 +59,8 @@ static const struct end_form end_forms[] = {
     {"changes", SCRIPT_CHANGES, true},
     {"checkpoint", SCRIPT_CHECKPOINT, true},
     {"fail", SCRIPT_FAIL, true},
+    {"fatal", SCRIPT_FATAL, true},
+    {"later", SCRIPT_LATER, true},
     {"refuse", SCRIPT_REFUSE, true},
 };
 
@@ -136,18 +150,23 @@ static enum err read_operands(struct script_at *at,
         [OPERAND_NUMBER] = 4,
         [OPERAND_LIMIT] = 5,
         [OPERAND_NAME] = 4,
+        [OPERAND_PRIORITY] = 5,
     };
     static const char *const shapes[] = {
         [OPERAND_NONE] = "",
         [OPERAND_NUMBER] = " NUMBER",
         [OPERAND_LIMIT] = " NAME NUMBER|PERCENT%|none",
         [OPERAND_NAME] = " NAME",
+        [OPERAND_PRIORITY] = " NAME 0..9",
     };
     enum err err = words->count == counts[form->operand] ? ERR_OK : ERR_INVALID;
     if (err == ERR_OK && form->operand == OPERAND_NUMBER) {
         err = read_max(at, words->word[3], false);
     } else if (err == ERR_OK && form->operand == OPERAND_LIMIT) {
         err = read_max(at, words->word[4], true);
+    } else if (err == ERR_OK && form->operand == OPERAND_PRIORITY) {
+        err = read_max(at, words->word[4], false);
+        err = at->max <= PLAN_PRIORITY_MAX ? err : ERR_INVALID;
     }
     if (err != ERR_OK) {
         return diag_set(diag,
@@ -206,9 +225,49 @@ static enum err add_request(struct sim_script *script,
     }
     return diag_set(diag,
                     ERR_INVALID,
-                    "unknown request \"%s\" (known: add, cancel, cap, hold, "
-                    "limit, pause, release, resume, retry, revoke, skip)",
+                    "unknown request \"%s\" (known: add, approve, cancel, cap, "
+                    "first, hold, limit, pause, priority, release, rerun, "
+                    "resume, retry, revoke, skip)",
                     words->word[2]);
+}
+
+/* Parse the "=DURATION" after the `len` bytes of an operand, if it has one; cut
+ * it off. */
+static enum err
+read_later(struct script_end *end, const char *text, size_t *len)
+{
+    const char *equals = memrchr(text, '=', *len);
+    if (equals == NULL) {
+        return ERR_OK;
+    }
+    size_t before = (size_t)(equals - text);
+    enum err err = duration_read(equals + 1, *len - before - 1, &end->later_ns);
+    *len = before;
+    return end->later_ns > 0 ? err : ERR_INVALID;
+}
+
+/* Parse NAME, or NAME:COUNT, in the first `len` bytes of a word. */
+static enum err read_end(struct script_end *end,
+                         const struct end_form *form,
+                         const char *word,
+                         size_t len)
+{
+    const char *colon = form->counted ? memrchr(word, ':', len) : NULL;
+    int64_t count = 1;
+    if (colon != NULL) {
+        const char *rest = read_number(colon + 1, &count);
+        if (rest != word + len || count < 1) {
+            return ERR_INVALID;
+        }
+    }
+    size_t name = colon != NULL ? (size_t)(colon - word) : len;
+    if (name == 0) {
+        return ERR_INVALID;
+    }
+    end->name = mem_strndup(word, name);
+    end->word = mem_strndup(word, len);
+    end->count = (uint32_t)count;
+    return ERR_OK;
 }
 
 static enum err add_end(struct sim_script *script,
@@ -216,29 +275,21 @@ static enum err add_end(struct sim_script *script,
                         const struct words *words,
                         struct diag *diag)
 {
-    struct script_end end = {.outcome = form->outcome, .count = 1};
+    struct script_end end = {.outcome = form->outcome};
+    bool later = form->outcome == SCRIPT_LATER;
     const char *operand = words->count == 2 ? words->word[1] : "";
     size_t len = strlen(operand);
-    const char *colon = form->counted ? strrchr(operand, ':') : NULL;
-    int64_t count = 1;
-    if (colon != NULL) {
-        const char *rest = read_number(colon + 1, &count);
-        len = (size_t)(colon - operand);
-        if (rest == NULL || *rest != '\0') {
-            len = 0;
-        }
-    }
-    if (len == 0 || count < 1) {
+    enum err err = later ? read_later(&end, operand, &len) : ERR_OK;
+    err = err == ERR_OK ? read_end(&end, form, operand, len) : err;
+    if (err != ERR_OK) {
         return diag_set(diag,
                         ERR_INVALID,
-                        "expected \"%s %s%s\"",
+                        "expected \"%s %s%s%s\"",
                         form->word,
                         form->outcome == SCRIPT_REFUSE ? "PROVIDER" : "TASK",
-                        form->counted ? ":COUNT" : "");
+                        form->counted ? ":COUNT" : "",
+                        later ? "[=DURATION]" : "");
     }
-    end.name = mem_strndup(operand, len);
-    end.word = mem_strndup(operand, strlen(operand));
-    end.count = (uint32_t)count;
     script->ends = mem_resize(script->ends,
                               (size_t)script->end_count + 1,
                               sizeof(script->ends[0]));
@@ -272,7 +323,7 @@ static enum err add_words(struct sim_script *script,
     return diag_set(diag,
                     ERR_INVALID,
                     "unknown word \"%s\" (known: at, block, changes, "
-                    "checkpoint, fail, refuse)",
+                    "checkpoint, fail, fatal, later, refuse)",
                     words->word[0]);
 }
 
@@ -285,6 +336,15 @@ enum err sim_script_add(struct sim_script *script,
     enum err err = add_words(script, &words, folder, diag);
     mem_free(words.text);
     return err;
+}
+
+void sim_script_add_request(struct sim_script *script,
+                            const struct script_at *request)
+{
+    struct script_at at = *request;
+    INVARIANT(at.request != SCRIPT_ADD);
+    at.name = at.name != NULL ? mem_strdup(at.name) : NULL;
+    insert(script, at);
 }
 
 enum err sim_script_read(struct sim_script *script,

@@ -52,18 +52,32 @@ enum err script_resolve(struct sim *sim, struct diag *diag)
             .outcome = end->outcome,
             .ix = ix,
             .left = left,
+            .later_ns = end->later_ns,
         };
     }
     return ERR_OK;
 }
 
-bool script_take(struct sim *sim, enum script_outcome outcome, uint32_t ix)
+const struct sim_planned *
+script_take(struct sim *sim, enum script_outcome outcome, uint32_t ix)
 {
     for (uint32_t n = 0; n < sim->planned_count; n++) {
         struct sim_planned *planned = &sim->planned[n];
         if (planned->outcome == outcome && planned->ix == ix &&
             planned->left > 0) {
             planned->left--;
+            return planned;
+        }
+    }
+    return NULL;
+}
+
+bool script_approves(const struct sim *sim, const char *task)
+{
+    const struct sim_script *script = sim->options->script;
+    for (uint32_t ix = 0; script != NULL && ix < script->request_count; ix++) {
+        const struct script_at *at = &script->requests[ix];
+        if (at->request == SCRIPT_APPROVE && strcmp(at->name, task) == 0) {
             return true;
         }
     }
@@ -105,10 +119,19 @@ add_fragment(struct sim *sim, const struct script_at *at, struct diag *diag)
     return ERR_OK;
 }
 
-/* Build the event for a request about a task, the run or a limit. */
+static bool takes_group(enum script_request request)
+{
+    return request == SCRIPT_CANCEL || request == SCRIPT_HOLD ||
+           request == SCRIPT_PRIORITY || request == SCRIPT_RELEASE ||
+           request == SCRIPT_RETRY || request == SCRIPT_SKIP;
+}
+
+/* Build the event for a request about a task, the run or a limit, or about the
+ * tasks of *group. */
 static enum err event_of(const struct sim *sim,
                          const struct script_at *at,
                          struct sched_event *event,
+                         uint32_t *group,
                          struct diag *diag)
 {
     bool run = at->name != NULL && strcmp(at->name, "run") == 0;
@@ -123,8 +146,13 @@ static enum err event_of(const struct sim *sim,
         [SCRIPT_SKIP] = EVENT_SKIP,
         [SCRIPT_CANCEL] = EVENT_CANCEL,
         [SCRIPT_REVOKE] = EVENT_REVOKE,
+        [SCRIPT_APPROVE] = EVENT_APPROVE,
+        [SCRIPT_FIRST] = EVENT_FIRST,
+        [SCRIPT_PRIORITY] = EVENT_PRIORITY,
+        [SCRIPT_RERUN] = EVENT_RERUN,
     };
     event->type = types[at->request];
+    event->task.v = ID_NONE;
     event->run = load_run_id(sim->run);
     event->max = at->max;
     event->percent = at->percent;
@@ -150,14 +178,80 @@ static enum err event_of(const struct sim *sim,
         return ERR_OK;
     }
     uint32_t task = plan_find_task(sim->plan, at->name);
-    if (task == PLAN_NONE) {
+    if (task != PLAN_NONE) {
+        event->task = load_task(sim->run, task);
+        return ERR_OK;
+    }
+    if (!takes_group(at->request)) {
         return diag_set(diag,
                         ERR_INVALID,
                         "the plan has no task \"%s\"",
                         at->name);
     }
-    event->task = load_task(sim->run, task);
-    return ERR_OK;
+    *group = plan_find_group(sim->plan, at->name);
+    return *group != PLAN_NONE ? ERR_OK
+                               : diag_set(diag,
+                                          ERR_INVALID,
+                                          "the plan has no task or group "
+                                          "\"%s\"",
+                                          at->name);
+}
+
+/* Whether a request about a group is for this task. `second`: it was for none
+ * at first. A retry is for tasks that have given up, or else for those that
+ * back off; the withdrawal of tasks is for last tasks if there are no others.
+ */
+static bool
+concerns(const struct sim *sim, const struct sched_event *event, bool second)
+{
+    struct sched_task task = sched_task(sim->sched, event->task);
+    bool gave_up = task.state == TASK_PARKED || task.state == TASK_FAILED;
+    if (event->type == EVENT_RETRY) {
+        return second ? task.backing_off : gave_up;
+    }
+    if (event->type == EVENT_SKIP || event->type == EVENT_CANCEL) {
+        return task.last == second;
+    }
+    return !second;
+}
+
+/* Apply an event to the tasks of a group and of its parts that allow it, as the
+ * engine does: dependents first. */
+static enum err
+give_group(struct sim *sim, struct sched_event event, uint32_t group)
+{
+    bool applied = false;
+    uint32_t *order = issues_order(sim->plan);
+    for (uint32_t second = 0; second < 2 && !applied; second++) {
+        for (uint32_t n = 0; n < sim->plan->task_count; n++) {
+            const struct plan_task *task = &sim->plan->tasks[order[n]];
+            event.task = load_task(sim->run, order[n]);
+            if (task->group != PLAN_NONE &&
+                plan_is_within(sim->plan, task->group, group) &&
+                concerns(sim, &event, second > 0)) {
+                applied = sched_apply(sim->sched, &event) == ERR_OK || applied;
+            }
+        }
+    }
+    mem_free(order);
+    return applied ? ERR_OK : ERR_CONFLICT;
+}
+
+/* Describe why a request was rejected. */
+static const char *state_of(const struct sim *sim,
+                            const struct sched_event *event)
+{
+    if (event->type == EVENT_LIMIT) {
+        return "not a limit that can be set to this";
+    }
+    if (event->task.v == ID_NONE) {
+        return "not a group with a task that allows this";
+    }
+    struct sched_task task = sched_task(sim->sched, event->task);
+    if (event->type == EVENT_APPROVE && task.state == TASK_READY) {
+        return "ready, and does not wait for approval";
+    }
+    return sched_state_name(task.state);
 }
 
 static enum err
@@ -167,21 +261,19 @@ give(struct sim *sim, const struct script_at *at, struct diag *diag)
         return add_fragment(sim, at, diag);
     }
     struct sched_event event = {.now_ns = sim->now_ns};
-    enum err err = event_of(sim, at, &event, diag);
+    uint32_t group = PLAN_NONE;
+    enum err err = event_of(sim, at, &event, &group, diag);
     if (err != ERR_OK) {
         return err;
     }
-    err = sched_apply(sim->sched, &event);
-    if (err != ERR_OK) {
-        const char *state =
-            event.type == EVENT_LIMIT
-                ? "not a limit that can be set to this"
-                : sched_state_name(sched_task(sim->sched, event.task).state);
+    err = group != PLAN_NONE ? give_group(sim, event, group)
+                             : sched_apply(sim->sched, &event);
+    if (err != ERR_OK && sim->options->replay == NULL) {
         return diag_set(diag,
                         err,
                         "request rejected: \"%s\" is %s",
                         at->name != NULL ? at->name : "sessions",
-                        state);
+                        state_of(sim, &event));
     }
     return ERR_OK;
 }

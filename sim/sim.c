@@ -11,53 +11,34 @@
 #include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "sim/draw.h"
 #include "sim/sim_internal.h"
-
-#include <math.h>
 
 /* Longest simulated time: about 146 years. */
 #define SIM_NS_MAX (INT64_MAX / 2)
 
 /* ---- future events ---- */
 
-static bool comes_first(const struct sim_future *a, const struct sim_future *b)
+void sim_push_end(struct sim *sim, uint32_t ix)
 {
-    return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->seq < b->seq;
+    const struct sim_session *session = &sim->sessions[ix];
+    future_push(&sim->futures,
+                (struct future){
+                    .at_ns = duration_sum(sim->now_ns, session->length_ns),
+                    .session = ix,
+                    .token = session->token,
+                    .round = session->round,
+                });
 }
 
-static void
-push_future(struct sim *sim, int64_t at_ns, uint32_t session, uint64_t token)
+void sim_push_act(struct sim *sim, uint32_t task, int64_t after_ns)
 {
-    MEM_GROW(sim->futures, sim->future_count, sim->future_capacity);
-    struct sim_future future = {at_ns, sim->planned_seq++, session, token};
-    uint32_t hole = sim->future_count++;
-    while (hole > 0 && comes_first(&future, &sim->futures[(hole - 1) / 2])) {
-        sim->futures[hole] = sim->futures[(hole - 1) / 2];
-        hole = (hole - 1) / 2;
-    }
-    sim->futures[hole] = future;
-}
-
-static struct sim_future pop_future(struct sim *sim)
-{
-    INVARIANT(sim->future_count > 0);
-    struct sim_future *futures = sim->futures;
-    struct sim_future first = futures[0];
-    struct sim_future last = futures[--sim->future_count];
-    uint32_t hole = 0;
-    for (uint32_t child = 1; child < sim->future_count; child = 2 * hole + 1) {
-        if (child + 1 < sim->future_count &&
-            comes_first(&futures[child + 1], &futures[child])) {
-            child++;
-        }
-        if (comes_first(&last, &futures[child])) {
-            break;
-        }
-        futures[hole] = futures[child];
-        hole = child;
-    }
-    futures[hole] = last;
-    return first;
+    future_push(&sim->futures,
+                (struct future){
+                    .at_ns = duration_sum(sim->now_ns, after_ns),
+                    .session = ID_NONE,
+                    .item = task,
+                });
 }
 
 /* ---- slots ---- */
@@ -129,20 +110,26 @@ static uint32_t new_session(struct sim *sim)
 static int64_t duration_of(const struct sim *sim, uint32_t task)
 {
     int64_t estimate_ns = plan_estimate_ns(sim->plan, &sim->plan->tasks[task]);
-    if (sim->options->jitter_percent == 0) {
+    if (sim->options->replay != NULL) {
+        return replay_length_ns(sim, task);
+    }
+    enum { OUTLIER = 5 };
+    uint32_t outliers = sim->options->outlier_percent;
+    if (sim->options->jitter_percent == 0 && outliers == 0) {
         return estimate_ns;
     }
     struct rng rng;
     rng_init(&rng, sim->options->seed);
     rng_init(&rng, rng_next(&rng) ^ ((uint64_t)task << 20));
     rng_init(&rng, rng_next(&rng) ^ sim->attempts[task]);
+    if (outliers > 0 && rng_below(&rng, 100) < outliers) {
+        return estimate_ns < SIM_NS_MAX / OUTLIER ? estimate_ns * OUTLIER
+                                                  : SIM_NS_MAX;
+    }
     /* Log-normal around the estimate, which stays the mean. */
-    const double two_pi = 6.283185307179586;
     double spread = sim->options->jitter_percent / 100.0;
     double sigma = sqrt(log1p(spread * spread));
-    double radius = sqrt(-2.0 * log1p(-rng_unit(&rng)));
-    double normal = radius * cos(two_pi * rng_unit(&rng));
-    double factor = exp(sigma * normal - sigma * sigma / 2);
+    double factor = exp(sigma * draw_normal(&rng) - sigma * sigma / 2);
     double drawn = (double)estimate_ns * factor;
     return drawn < (double)SIM_NS_MAX ? (int64_t)drawn : SIM_NS_MAX;
 }
@@ -216,10 +203,11 @@ static void begin(struct sim *sim, const struct sched_effect *start)
     sim->result->session_count++;
     /* The longest task in full, and the marginal part of every other task. */
     double rest_ns = (double)(sum_ns - longest_ns) * marginal / 100;
-    int64_t length_ns = rest_ns < (double)SIM_NS_MAX
-                            ? duration_sum(longest_ns, (int64_t)rest_ns)
-                            : SIM_NS_MAX;
-    push_future(sim, duration_sum(sim->now_ns, length_ns), ix, start->token);
+    session->length_ns = rest_ns < (double)SIM_NS_MAX
+                             ? duration_sum(longest_ns, (int64_t)rest_ns)
+                             : SIM_NS_MAX;
+    queue_join(sim, session);
+    sim_push_end(sim, ix);
     struct sched_event started = {
         .type = EVENT_STARTED,
         .now_ns = sim->now_ns,
@@ -229,25 +217,56 @@ static void begin(struct sim *sim, const struct sched_effect *start)
     must(sched_apply(sim->sched, &started));
 }
 
-/* Return the outcome of a task's session, by the script. */
-static enum sim_end end_of(struct sim *sim, uint32_t task)
+/* Whether the task may be retried after an exit code: see `retry: {on}`. */
+static bool is_retried(const struct plan *plan, uint32_t task)
 {
-    if (script_take(sim, SCRIPT_FAIL, task)) {
-        return SIM_END_FAILED;
+    uint32_t on = plan->tasks[task].settings.retry_on;
+    return on == 0 || (on & PLAN_CAUSE_EXIT) != 0 ||
+           plan_reworks_on_failure(plan, &plan->tasks[task]);
+}
+
+/* A task of a session asks to be run again: all of them wait the longest. */
+static void ask_later(struct sim_session *session, int64_t later_ns)
+{
+    if (later_ns > session->later_ns) {
+        session->later_ns = later_ns;
     }
-    if (script_take(sim, SCRIPT_CHANGES, task)) {
+}
+
+enum sim_end
+sim_end_of(struct sim *sim, struct sim_session *session, uint32_t task)
+{
+    if (sim->options->replay != NULL) {
+        enum sim_end end = replay_end(sim, task);
+        if (end == SIM_END_LATER) {
+            ask_later(session, replay_later_ns(sim, task));
+        }
+        return end;
+    }
+    const struct sim_planned *later = script_take(sim, SCRIPT_LATER, task);
+    if (later != NULL) {
+        ask_later(session, later->later_ns);
+        return SIM_END_LATER;
+    }
+    if (script_take(sim, SCRIPT_FAIL, task) != NULL) {
+        return is_retried(sim->plan, task) ? SIM_END_FAILED : SIM_END_FATAL;
+    }
+    if (script_take(sim, SCRIPT_FATAL, task) != NULL) {
+        return SIM_END_FATAL;
+    }
+    if (script_take(sim, SCRIPT_CHANGES, task) != NULL) {
         return SIM_END_CHANGES;
     }
-    if (script_take(sim, SCRIPT_CHECKPOINT, task)) {
+    if (script_take(sim, SCRIPT_CHECKPOINT, task) != NULL) {
         return SIM_END_CHECKPOINT;
     }
-    if (script_take(sim, SCRIPT_BLOCK, task)) {
+    if (script_take(sim, SCRIPT_BLOCK, task) != NULL) {
         return SIM_END_BLOCKED;
     }
     return SIM_END_DONE;
 }
 
-static void finish(struct sim *sim, uint32_t ix, bool cancelled)
+void sim_finish(struct sim *sim, uint32_t ix, bool cancelled)
 {
     static const enum sched_outcome outcomes_of[] = {
         [SIM_END_DONE] = OUTCOME_DONE,
@@ -255,6 +274,8 @@ static void finish(struct sim *sim, uint32_t ix, bool cancelled)
         [SIM_END_CHANGES] = OUTCOME_CHANGES,
         [SIM_END_BLOCKED] = OUTCOME_BLOCKED,
         [SIM_END_CHECKPOINT] = OUTCOME_CHECKPOINT,
+        [SIM_END_LATER] = OUTCOME_LATER,
+        [SIM_END_FATAL] = OUTCOME_FATAL,
         [SIM_END_CANCELLED] = OUTCOME_FAILED,
         [SIM_END_REFUSED] = OUTCOME_REFUSED,
     };
@@ -263,7 +284,9 @@ static void finish(struct sim *sim, uint32_t ix, bool cancelled)
         mem_zalloc(session.span_count, sizeof(outcomes[0]));
     for (uint32_t n = 0; n < session.span_count; n++) {
         struct sim_span *span = &sim->result->spans[session.first_span + n];
-        span->end = cancelled ? SIM_END_CANCELLED : end_of(sim, span->task);
+        span->end = cancelled         ? SIM_END_CANCELLED
+                    : session.decided ? session.end
+                                      : sim_end_of(sim, &session, span->task);
         span->end_ns = sim->now_ns;
         outcomes[n] = outcomes_of[span->end];
     }
@@ -274,7 +297,10 @@ static void finish(struct sim *sim, uint32_t ix, bool cancelled)
         .token = session.token,
         .outcomes = outcomes,
         .outcome_count = session.span_count,
-        .retry_at_ns = SCHED_NEVER,
+        .retry_at_ns = session.later_ns > 0
+                           ? duration_sum(sim->now_ns, session.later_ns)
+                           : SCHED_NEVER,
+        .progress = sim->options->replay != NULL,
     };
     must(sched_apply(sim->sched, &event));
     mem_free(outcomes);
@@ -285,12 +311,16 @@ static void finish(struct sim *sim, uint32_t ix, bool cancelled)
         if (state == TASK_CANCELLED || state == TASK_SKIPPED) {
             span->end = SIM_END_CANCELLED;
         }
+        if (sim->options->replay != NULL) {
+            replay_ended(sim, span);
+        }
     }
     free_lane(sim, session.lane);
     sim->sessions[ix].token = 0;
     sim->free_sessions[sim->free_session_count++] = ix;
     sim->result->makespan_ns = sim->now_ns;
     sim->slot_ns_at_end = sim->slot_ns;
+    queue_left(sim, &session);
 }
 
 /* Cancel the session of this token at once. */
@@ -298,11 +328,30 @@ static void cancel(struct sim *sim, uint64_t token)
 {
     for (uint32_t ix = 0; ix < sim->session_capacity; ix++) {
         if (sim->sessions[ix].token == token) {
-            finish(sim, ix, true);
+            sim_finish(sim, ix, true);
             return;
         }
     }
     INVARIANT(token == 0); /* every token has a session */
+}
+
+/* Approve a task that waits for it, unless the script does; return whether. */
+static bool approve(struct sim *sim, struct task_id id)
+{
+    struct sched_task seen = sched_task(sim->sched, id);
+    const struct plan_task *task =
+        &sim->plan->tasks[load_plan_task(sim->run, id)];
+    if (seen.state != TASK_READY || !seen.unapproved ||
+        script_approves(sim, task->id)) {
+        return false;
+    }
+    must(sched_apply(sim->sched,
+                     &(struct sched_event){
+                         .type = EVENT_APPROVE,
+                         .now_ns = sim->now_ns,
+                         .task = id,
+                     }));
+    return true;
 }
 
 /* Execute one effect; return whether the scheduler needs another pass. */
@@ -315,7 +364,7 @@ static bool carry_out(struct sim *sim, const struct sched_effect *effect)
         return true;
     case EFFECT_START:
         ix = sim->plan->tasks[load_plan_task(sim->run, effect->task)].provider;
-        if (script_take(sim, SCRIPT_REFUSE, ix)) {
+        if (script_take(sim, SCRIPT_REFUSE, ix) != NULL) {
             refuse(sim, effect);
         } else {
             begin(sim, effect);
@@ -330,8 +379,12 @@ static bool carry_out(struct sim *sim, const struct sched_effect *effect)
                              .run = effect->run,
                          }));
         return true;
-    case EFFECT_CIRCUIT:
     case EFFECT_TASK:
+        return approve(sim, effect->task);
+    case EFFECT_STOPPED:
+        sim->result->stopped_ns = sim->now_ns;
+        return false;
+    case EFFECT_CIRCUIT:
     case EFFECT_RUN:
         return false;
     }
@@ -349,10 +402,13 @@ static void take_passes(struct sim *sim)
         again = false;
         uint32_t count = 0;
         struct sched_effect effect;
-        while (sched_plan(sim->sched, UINT32_MAX)) {
+        /* A real scheduler has time until the first session exits. */
+        bool first = sim->result->span_count == 0;
+        while (first ? sched_plan_more(sim->sched, UINT32_MAX)
+                     : sched_plan(sim->sched, UINT32_MAX)) {
         }
         while (sched_next_effect(sim->sched, &effect)) {
-            if (effect.type == EFFECT_TASK) {
+            if (effect.type == EFFECT_TASK && !sim->approvals) {
                 continue;
             }
             MEM_GROW(effects, count, capacity);
@@ -369,11 +425,7 @@ static void take_passes(struct sim *sim)
 
 static int64_t next_ns(const struct sim *sim)
 {
-    int64_t at_ns = sched_next_timer(sim->sched);
-    if (sim->future_count > 0 && sim->futures[0].at_ns < at_ns) {
-        at_ns = sim->futures[0].at_ns;
-    }
-    return at_ns;
+    return future_next_ns(&sim->futures, sched_next_timer(sim->sched));
 }
 
 /* Apply all events of this instant. */
@@ -384,15 +436,19 @@ static enum err apply_now(struct sim *sim, struct diag *diag)
                          .type = EVENT_TICK,
                          .now_ns = sim->now_ns,
                      }));
-    while (sim->future_count > 0 && sim->futures[0].at_ns == sim->now_ns) {
-        struct sim_future future = pop_future(sim);
-        if (future.session == ID_NONE) {
+    while (future_next_ns(&sim->futures, SCHED_NEVER) == sim->now_ns) {
+        struct future future = future_pop(&sim->futures);
+        if (future.session == ID_NONE && future.item != PLAN_NONE) {
+            replay_act(sim, future.item);
+        } else if (future.session == ID_NONE) {
             enum err err = script_next(sim, diag);
             if (err != ERR_OK) {
                 return err;
             }
-        } else if (sim->sessions[future.session].token == future.token) {
-            finish(sim, future.session, false);
+        } else if (sim->sessions[future.session].token == future.token &&
+                   sim->sessions[future.session].round == future.round &&
+                   !queue_waits(sim, future.session)) {
+            sim_finish(sim, future.session, false);
         }
     }
     return ERR_OK;
@@ -407,7 +463,7 @@ static enum err run_to_end(struct sim *sim, struct diag *diag)
         }
         take_passes(sim);
         int64_t at_ns = next_ns(sim);
-        if (at_ns == SCHED_NEVER && sim->future_count == 0) {
+        if (at_ns == SCHED_NEVER && sim->futures.count == 0) {
             return ERR_OK;
         }
         if (at_ns > SIM_NS_MAX) {
@@ -441,6 +497,10 @@ static void apply_rules(struct plan *plan, uint32_t rules)
             class->batch = 1;
         }
     }
+    for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
+        struct plan_limit *limit = &plan->limits[ix];
+        limit->background = limit->background && (rules & SIM_RULE_DEFER) != 0;
+    }
     uint32_t review = plan_find_limit(plan, "review");
     if ((rules & SIM_RULE_CAP) == 0 && review != PLAN_NONE) {
         plan->limits[review].max = PLAN_UNLIMITED;
@@ -457,6 +517,7 @@ void sim_reserve(struct sim *sim)
     sim->worth = mem_resize(sim->worth, count, sizeof(uint32_t));
     for (uint32_t ix = old; ix < count; ix++) {
         sim->attempts[ix] = 0;
+        sim->approvals = sim->approvals || sim->plan->tasks[ix].approve;
     }
     result->task_count = count;
     uint32_t classes = sim->plan->class_count;
@@ -466,6 +527,9 @@ void sim_reserve(struct sim *sim)
         result->classes[ix] = (struct sim_class){0};
     }
     result->class_count = classes;
+    sim->deferred =
+        issues_deferred(sim->plan, sim->deferred, sim->deferred_count);
+    sim->deferred_count = classes;
     uint32_t limits = sim->plan->limit_count;
     result->limit_wait_ns =
         mem_resize(result->limit_wait_ns, limits, sizeof(int64_t));
@@ -483,6 +547,8 @@ static void list_task(void *ctx, struct task_id task, const struct why *why)
     struct sim_result *result = sim->result;
     struct sched_task seen = sched_task(sim->sched, task);
     result->counts[seen.state]++;
+    result->last_count += seen.last ? 1 : 0;
+    result->last_done += seen.last && seen.state == TASK_DONE ? 1 : 0;
     if (seen.state == TASK_DONE && !seen.revoked) {
         return;
     }
@@ -491,6 +557,7 @@ static void list_task(void *ctx, struct task_id task, const struct why *why)
         .task = load_plan_task(sim->run, task),
         .state = seen.state,
         .revoked = seen.revoked,
+        .last = seen.last,
         .why = *why,
     };
     if (why->task.v != ID_NONE) {
@@ -501,16 +568,87 @@ static void list_task(void *ctx, struct task_id task, const struct why *why)
     }
 }
 
+/* Find which tasks are spared: follow the causes. `places`: 1 + position in the
+ * list, per task; 0: done. */
+static bool is_spared(const struct sim_result *result,
+                      const uint32_t *places,
+                      const struct sim_left *left)
+{
+    for (uint32_t step = 0; step < result->task_count; step++) {
+        if (left->state != TASK_SKIPPED || left->why.task.v == ID_NONE) {
+            return false;
+        }
+        uint32_t place = places[left->why.task.v];
+        if (place == 0) {
+            return true;
+        }
+        left = &result->left[place - 1];
+    }
+    return false;
+}
+
+/* Move the spared tasks behind the others; both stay in order. */
+static void part_spared(struct sim_result *result)
+{
+    uint32_t count = result->left_count;
+    struct sim_left *parted = mem_zalloc(count, sizeof(parted[0]));
+    uint32_t *places = mem_zalloc(result->task_count, sizeof(places[0]));
+    uint32_t kept = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        places[result->left[ix].task] = ix + 1;
+    }
+    for (uint32_t spared = 0; spared < 2; spared++) {
+        for (uint32_t ix = 0; ix < count; ix++) {
+            const struct sim_left *left = &result->left[ix];
+            if (is_spared(result, places, left) == (spared == 1)) {
+                parted[kept++] = *left;
+            }
+        }
+        result->left_count = spared == 0 ? kept : result->left_count;
+    }
+    INVARIANT(kept == count);
+    result->spared_count = count - result->left_count;
+    mem_free(places);
+    mem_free(result->left);
+    result->left = parted;
+}
+
+/* Find the task because of which the run is stopped. */
+static uint32_t find_stopper(const struct sim *sim)
+{
+    for (uint32_t ix = 0; ix < sim->result->left_count; ix++) {
+        const struct sim_left *left = &sim->result->left[ix];
+        const struct plan_task *task = &sim->plan->tasks[left->task];
+        if (left->state == TASK_PARKED &&
+            task->settings.on_failure == PLAN_ON_FAILURE_STOP) {
+            return left->task;
+        }
+    }
+    return PLAN_NONE;
+}
+
+/* List the tasks that are not done, and how the run ended. */
 static void list_left(struct sim *sim)
 {
-    sim->result->left =
-        mem_zalloc(sim->result->task_count, sizeof(sim->result->left[0]));
+    struct sim_result *result = sim->result;
+    result->left = mem_zalloc(result->task_count, sizeof(result->left[0]));
     why_all(sim->sched, list_task, sim);
+    part_spared(result);
+    struct sched_run run = sched_run(sim->sched, load_run_id(sim->run));
+    result->cancelled = run.cancelled;
+    result->stopped = run.stopped;
+    result->stop_task =
+        run.stopped == SCHED_STOPPED_FAILURE ? find_stopper(sim) : PLAN_NONE;
 }
 
 static enum err simulate(struct sim *sim, struct diag *diag)
 {
-    struct load_options options = {.no_budgets = true};
+    struct load_options options = {
+        .no_budgets = true,
+        .start_ns = sim->options->start_ns,
+        .clock_offset_ns = sim->options->start_ns,
+        .not_before_ns = INT64_MIN,
+    };
     enum err err =
         load_plan(sim->load, 0, sim->plan, &options, &sim->run, diag);
     if (err != ERR_OK) {
@@ -523,7 +661,15 @@ static enum err simulate(struct sim *sim, struct diag *diag)
     }
     const struct sim_script *script = sim->options->script;
     for (uint32_t ix = 0; script != NULL && ix < script->request_count; ix++) {
-        push_future(sim, script->requests[ix].at_ns, ID_NONE, 0);
+        future_push(&sim->futures,
+                    (struct future){
+                        .at_ns = script->requests[ix].at_ns,
+                        .session = ID_NONE,
+                        .item = PLAN_NONE,
+                    });
+    }
+    if (sim->options->replay != NULL) {
+        replay_begin(sim);
     }
     err = run_to_end(sim, diag);
     if (err == ERR_OK) {
@@ -539,13 +685,19 @@ enum err sim_run(struct sim_result **out,
                  struct diag *diag)
 {
     *out = NULL;
+    struct sim sim = {
+        .plan = plan,
+        .options = options,
+        .deferred = issues_deferred(plan, NULL, 0),
+        .deferred_count = plan->class_count,
+    };
     apply_rules(plan, options->rules);
-    plan->policy = options->policy;
-    struct sim sim = {.plan = plan, .options = options};
+    plan_set_policy(plan, options->policy);
     sim.sched = sched_new();
     sim.load = load_new(sim.sched);
     sim.result = mem_zalloc(1, sizeof(*sim.result));
     sim.result->policy = options->policy;
+    sim.result->goal = plan->goal;
     sim.result->rules = options->rules;
     enum err err = simulate(&sim, diag);
     if (err == ERR_OK) {
@@ -553,13 +705,14 @@ enum err sim_run(struct sim_result **out,
     } else {
         sim_result_free(sim.result);
     }
-    mem_free(sim.futures);
+    future_release(&sim.futures);
     mem_free(sim.sessions);
     mem_free(sim.free_sessions);
     mem_free(sim.free_lanes);
     mem_free(sim.attempts);
     mem_free(sim.planned);
     mem_free(sim.worth);
+    mem_free(sim.deferred);
     load_free(sim.load);
     sched_free(sim.sched);
     return err;
@@ -587,6 +740,11 @@ const char *sim_policy_name(enum plan_policy policy)
     return names[policy];
 }
 
+const char *sim_goal_name(enum plan_goal goal)
+{
+    return goal == PLAN_GOAL_FINISH_MANY ? "finish-many" : "finish-all";
+}
+
 const char *sim_end_name(enum sim_end end)
 {
     static const char *const names[] = {
@@ -595,6 +753,8 @@ const char *sim_end_name(enum sim_end end)
         [SIM_END_CHANGES] = "changes",
         [SIM_END_BLOCKED] = "blocked",
         [SIM_END_CHECKPOINT] = "checkpoint",
+        [SIM_END_LATER] = "later",
+        [SIM_END_FATAL] = "fatal",
         [SIM_END_CANCELLED] = "cancelled",
         [SIM_END_REFUSED] = "refused",
         [SIM_END_RUNNING] = "running",

@@ -11,11 +11,17 @@
  *
  * Checked at all times:
  *  - an attempt runs at most once, and not after it was recorded as finished;
- *  - a task has at most one live session, and none before its needs are done;
+ *  - a task has at most one live session, and none before its needs have ended
+ *    as it needs them; what needs a failure runs only after one;
+ *  - a task that comes last runs when all others of its scope are at rest, and
+ *    again if they were not at rest afterwards;
+ *  - a snoozed task, or one with an earliest start, does not start before its
+ *    time, unless an operator says so;
+ *  - a session gets the outputs of the tasks that its task needs;
  *  - limits hold, with their values when the youngest session was claimed;
  *  - nothing is started, stopped or answered before it is durable;
  *  - the recorded outcome of an attempt is the outcome that the machine saw;
- *  - done tasks stay done, except for rework;
+ *  - done tasks stay done, except for rework, reruns and last tasks;
  *  - a superseded scheduler writes nothing.
  * Then the faults stop, and every run must finish.
  *
@@ -54,13 +60,16 @@ enum world_feature {
     WORLD_STALL = 1 << 17,  /* the scheduler is stopped for a while */
     WORLD_FILES = 1 << 18,  /* files of attempts are unusable */
     /* Plans again. */
-    WORLD_HOOKS = 1 << 19, /* hooks that get events */
-    WORLD_USAGE = 1 << 20, /* meters that rise and fall */
-    WORLD_MONEY = 1 << 21, /* budgets */
+    WORLD_HOOKS = 1 << 19,    /* hooks that get events */
+    WORLD_USAGE = 1 << 20,    /* meters that rise and fall */
+    WORLD_MONEY = 1 << 21,    /* budgets */
+    WORLD_OUTCOMES = 1 << 22, /* outcomes of needs, last tasks, runs that stop,
+                                 final failures, outputs */
+    WORLD_TIMES = 1 << 23, /* snoozes, earliest starts, deadlines, approvals */
     /* The worker is a separate process, which dies, restarts, and loses the
      * connection to its scheduler. */
-    WORLD_WORKERS = 1 << 22,
-    WORLD_ALL = (1 << 22) - 1, /* WORLD_WORKERS has its own seeds */
+    WORLD_WORKERS = 1 << 24,
+    WORLD_ALL = (1 << 24) - 1, /* WORLD_WORKERS has its own seeds */
 };
 
 /* A scripted session. Starts as "done after a minute". */

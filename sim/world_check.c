@@ -73,6 +73,7 @@ static void note_run(struct world *world, const struct store_run *row)
         .text = row->text,
         .len = row->text_bytes,
         .processors = row->processors,
+        .no_base_gates = !row->base_gates,
     };
     if (run->plan_ix == WORLD_NONE ||
         !plan_read(&run->plan, &source, &errors)) {
@@ -132,7 +133,36 @@ static bool was_sent_back(const struct world_run *run, uint32_t ix)
     return false;
 }
 
-static void note_task(struct world *world, const struct store_task *row)
+/* An engine ignores smaller jumps of the wall clock. */
+#define CLOCK_NS WORLD_SECOND
+
+/* Check that a task does not wake up before its time: that of a snooze is of
+ * the engine's clock, an earliest start of the wall clock, which may jump. */
+static void check_waking(struct world *world,
+                         const struct world_task *task,
+                         const struct store_task *row,
+                         const struct store_batch *batch)
+{
+    uint32_t lost = task->flags & ~row->flags;
+    int64_t left_ns = 0;
+    if ((lost & SCHED_RECORD_SNOOZED) != 0) {
+        left_ns = task->until_ns - batch->engine_ns;
+    } else if ((lost & SCHED_RECORD_EARLY) != 0) {
+        left_ns = task->until_wall_ns - batch->wall_ns - CLOCK_NS;
+    }
+    if (left_ns > 0 && !task->ordered && strcmp(row->state, "cancelled") != 0 &&
+        strcmp(row->state, "skipped") != 0) {
+        world_fault(world,
+                    "%s is %s %.3f s before its time",
+                    row->id,
+                    row->state,
+                    (double)left_ns / 1e9);
+    }
+}
+
+static void note_task(struct world *world,
+                      const struct store_task *row,
+                      const struct store_batch *batch)
 {
     uint32_t run_ix = find_number(world, row->run);
     if (run_ix == WORLD_NONE || row->ix >= world->runs[run_ix].task_count) {
@@ -149,7 +179,8 @@ static void note_task(struct world *world, const struct store_task *row)
               row->id,
               task->state,
               row->state);
-    if (was_done && !is_done && !was_sent_back(run, row->ix)) {
+    if (was_done && !is_done && !was_sent_back(run, row->ix) && !run->reran &&
+        !run->plan->tasks[row->ix].last) {
         world_fault(world,
                     "%s of %s was done and is %s",
                     row->id,
@@ -169,8 +200,12 @@ static void note_task(struct world *world, const struct store_task *row)
     if (row->number < task->number) {
         world_fault(world, "attempts of %s are counted anew", row->id);
     }
+    check_waking(world, task, row, batch);
     task->number = row->number;
     task->flags = row->flags;
+    task->parked = row->parked;
+    task->until_ns = row->until_ns;
+    task->until_wall_ns = row->until_ns + batch->wall_ns - batch->engine_ns;
     if ((row->flags & SCHED_RECORD_ENDING) == 0) {
         task->ending_ns = 0;
     } else if (task->ending_ns == 0) {
@@ -230,6 +265,13 @@ static void note_end(struct world *world, const struct store_attempt *row)
         return;
     }
     const struct world_session *session = &world->sessions[claim->session];
+    bool done = strcmp(row->outcome, "done") == 0;
+    for (uint32_t n = 0; done && n < session->task_count; n++) {
+        bool alone = world_has(world, WORLD_OUTCOMES) &&
+                     session->task_count == 1 && world->options.script == NULL;
+        world->runs[claim->run].tasks[session->tasks[n]].output =
+            alone ? row->number : 0;
+    }
     if (session->live) {
         world_fault(world,
                     "attempt %llu is recorded as %s and lives",
@@ -246,6 +288,27 @@ static void note_end(struct world *world, const struct store_attempt *row)
     }
 }
 
+/* Whether a need has ended as it must, by its durable state. */
+static bool is_met(const struct world_run *run, uint32_t need, uint32_t on)
+{
+    const char *state = run->tasks[need].state;
+    bool done = strcmp(state, "done") == 0;
+    bool skipped = strcmp(state, "skipped") == 0;
+    bool failed = strcmp(state, "failed") == 0;
+    bool given_up = failed || (strcmp(state, "parked") == 0 &&
+                               run->tasks[need].parked != SCHED_PARKED_BLOCKED);
+    switch ((enum plan_on)on) {
+    case PLAN_ON_DONE:
+        return done || (run->plan->tasks[need].settings.optional &&
+                        (skipped || failed));
+    case PLAN_ON_FAILED:
+        return given_up;
+    case PLAN_ON_ANY:
+        return done || skipped || given_up || strcmp(state, "cancelled") == 0;
+    }
+    return false;
+}
+
 /* Check that the durable states satisfy all needs of a claimed task. */
 static void check_claim(struct world *world, const struct store_attempt *row)
 {
@@ -258,13 +321,13 @@ static void check_claim(struct world *world, const struct store_attempt *row)
                     task->id,
                     run->tasks[row->task].state);
     }
+    if (task->last) {
+        world_last_check_claim(world, ix, row->task);
+    }
     for (uint32_t n = 0; n < task->need_count; n++) {
         uint32_t need = task->needs[n];
         const char *state = run->tasks[need].state;
-        bool passes =
-            run->plan->tasks[need].settings.optional &&
-            (strcmp(state, "skipped") == 0 || strcmp(state, "failed") == 0);
-        if (strcmp(state, "done") != 0 && !passes) {
+        if (!is_met(run, need, task->ons[n])) {
             world_fault(world,
                         "%s is claimed, but %s is %s",
                         task->id,
@@ -291,7 +354,9 @@ static void note_setting(struct world *world, const struct store_setting *row)
     }
 }
 
-static void note(struct world *world, const struct store_change *change)
+static void note(struct world *world,
+                 const struct store_change *change,
+                 const struct store_batch *batch)
 {
     switch (change->type) {
     case STORE_RUN_NEW:
@@ -304,6 +369,7 @@ static void note(struct world *world, const struct store_change *change)
         }
         world->runs[ix].finished = change->as.run.finished;
         world->runs[ix].cancelled = change->as.run.cancelled;
+        world->runs[ix].stopped = change->as.run.stopped;
         break;
     }
     case STORE_FRAGMENT:
@@ -313,7 +379,7 @@ static void note(struct world *world, const struct store_change *change)
         note_limit(world, &change->as.limit);
         break;
     case STORE_TASK_SET:
-        note_task(world, &change->as.task);
+        note_task(world, &change->as.task, batch);
         break;
     case STORE_CLAIM:
         note_claim(world, &change->as.attempt);
@@ -331,6 +397,7 @@ static void note(struct world *world, const struct store_change *change)
         note_setting(world, &change->as.setting);
         break;
     case STORE_PROVIDER:
+    case STORE_GATE:
     case STORE_COMMAND:
     case STORE_PRUNE: /* of runs that are no longer checked */
         break;
@@ -346,7 +413,7 @@ void world_check_applied(struct world *world, struct world_process *process)
     process->event_number = world->event_number;
     for (uint32_t ix = 0; ix < batch->count && world->report->fault.len == 0;
          ix++) {
-        note(world, &batch->changes[ix]);
+        note(world, &batch->changes[ix], batch);
     }
     for (uint32_t ix = 0; ix < batch->count && world->report->fault.len == 0;
          ix++) {
@@ -467,7 +534,7 @@ static void check_needs(struct world *world,
                         t->id,
                         task_name(world, session->run, need));
         }
-        if (run->tasks[need].done_count == 0 &&
+        if (run->tasks[need].done_count == 0 && t->ons[n] == PLAN_ON_DONE &&
             !run->plan->tasks[need].settings.optional) {
             world_fault(world,
                         "%s runs before %s is done",
@@ -475,6 +542,22 @@ static void check_needs(struct world *world,
                         task_name(world, session->run, need));
         }
     }
+}
+
+/* Check that a session begins no earlier than the one before asked for. Clocks
+ * that jump, and a machine that is off, are not accounted for. */
+static void check_later(struct world *world,
+                        const struct world_session *session,
+                        struct world_task *task)
+{
+    if (!world_has(world, WORLD_CLOCK) && !world_has(world, WORLD_REBOOT) &&
+        !task->ordered && world->now_ns < task->later_ns) {
+        world_fault(world,
+                    "attempt %llu begins %.3f s too early",
+                    (unsigned long long)session->token,
+                    (double)(task->later_ns - world->now_ns) / 1e9);
+    }
+    task->later_ns = 0;
 }
 
 void world_check_run(struct world *world, struct world_session *session)
@@ -514,6 +597,7 @@ void world_check_run(struct world *world, struct world_session *session)
                         task_name(world, session->run, session->tasks[n]));
         }
         task->live_token = session->token;
+        check_later(world, session, task);
         check_needs(world, session, session->tasks[n]);
     }
     check_limits(world, session);
@@ -526,6 +610,7 @@ void world_check_ended(struct world *world, struct world_session *session)
     for (uint32_t n = 0; n < session->task_count; n++) {
         struct world_task *task = &run->tasks[session->tasks[n]];
         task->live--;
+        task->ended_seq = ++world->seq;
         if (done && (n == 0 || strcmp(world_plan_rider(world, session, n),
                                       "done") == 0)) {
             task->done_count++;
@@ -584,10 +669,15 @@ check_run_rest(struct world *world, const struct engine *engine, uint32_t ix)
     for (uint32_t n = 0; n < run.plan->task_count; n++) {
         struct sched_task task = sched_task(sched, load_task(run.loaded, n));
         const char *reason = engine_reason(engine, ix, n);
+        /* It waits for an operator, or for a time of day. */
+        bool waits = task.unapproved || task.early ||
+                     (!task.last && run.sched.stopped != SCHED_NOT_STOPPED);
         bool stuck = task.state == TASK_STARTING ||
-                     task.state == TASK_RUNNING || task.backing_off ||
-                     (task.state == TASK_READY && !asking) ||
-                     (task.state == TASK_WAITING && task.unmet == 0) ||
+                     task.state == TASK_RUNNING ||
+                     (task.backing_off && !waits) ||
+                     (task.state == TASK_READY && !asking && !waits) ||
+                     (task.state == TASK_WAITING && task.unmet == 0 &&
+                      !task.last && !waits) ||
                      (task.state == TASK_PARKED && reason == NULL);
         if (stuck) {
             world_fault(world,
@@ -716,6 +806,7 @@ void world_check_end(struct world *world)
         if (!run->finished) {
             world_fault(world, "run %s has not finished", run->id);
         }
+        world_last_check_end(world, run);
     }
     check_reader(world);
 }

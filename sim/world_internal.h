@@ -68,6 +68,10 @@ enum world_ending {
     WORLD_END_SPAWN_AGAIN,
     WORLD_END_SPAWN_NEVER,
     WORLD_END_PREPARE,
+    WORLD_END_LATER,
+    WORLD_END_LATER_AT,
+    WORLD_END_FATAL,
+    WORLD_END_FINAL,
 };
 
 /* Purpose of a program that is not a session. */
@@ -216,9 +220,16 @@ struct world_message;
 struct world_task {
     char state[16];
     uint32_t flags;
+    uint32_t parked;  /* enum sched_parked */
+    int64_t until_ns; /* engine's clock: it backs off until then */
+    int64_t until_wall_ns;
     uint32_t number;
+    uint32_t output;        /* attempt whose outputs it has; 0: none */
+    bool ordered;           /* an operator has named it, or its group or run */
+    int64_t later_ns;       /* its last session asked to be run then; 0: no */
     uint32_t done_count;    /* sessions that did it */
     uint64_t done_seq;      /* when it was recorded as done */
+    uint64_t ended_seq;     /* when its last session ended */
     uint64_t sent_back_seq; /* when it last asked for rework */
     uint32_t live;
     uint64_t live_token;
@@ -234,6 +245,9 @@ struct world_run {
     uint32_t task_count;
     bool finished;
     bool cancelled;
+    uint32_t stopped;                 /* enum sched_stop */
+    uint32_t cancels;                 /* requests to cancel it */
+    bool reran;                       /* a rerun was requested */
     int64_t usage_cap;                /* set by its monitor; LIMIT_NONE: none */
     int64_t limits[WORLD_LIMITS_MAX]; /* current maxima; percentages: none */
 };
@@ -375,6 +389,9 @@ void world_link_assign(struct world_process *process,
 void world_link_want(struct world_process *process,
                      uint64_t token,
                      enum work_want want);
+void world_link_tell(struct world_process *process,
+                     uint64_t token,
+                     const char *text);
 void world_link_ask(struct world_process *process,
                     const struct work_id *id,
                     const struct work_mark *mark,
@@ -444,6 +461,12 @@ enum world_ending world_plan_ending(const struct world *world,
 const char *world_plan_rider(const struct world *world,
                              const struct world_session *session,
                              uint32_t n);
+
+/* world_last.c: a claimed task that comes last; all of a run at its end. */
+void world_last_check_claim(struct world *world, uint32_t run, uint32_t task);
+void world_last_check_end(struct world *world, const struct world_run *run);
+/* Whether a run has a task that aborts it. */
+bool world_last_aborts(const struct world_run *run);
 
 /* world_operator.c: submit a plan, repeatedly until it is stored. */
 void world_operator_submit(struct world *world, uint32_t plan);

@@ -17,6 +17,7 @@
 enum message_type {
     MESSAGE_ASSIGN,
     MESSAGE_WANT,
+    MESSAGE_TELL,
     MESSAGE_ASK,
     MESSAGE_FORGET,
     MESSAGE_REPORT,
@@ -32,6 +33,7 @@ struct world_message {
     bool begun;
     uint64_t token;
     enum work_want want;
+    const char *text;
     struct work_report report;
     struct attempt_result result;
 };
@@ -149,6 +151,17 @@ void world_link_want(struct world_process *process,
     }
 }
 
+void world_link_tell(struct world_process *process,
+                     uint64_t token,
+                     const char *text)
+{
+    struct world_message *message = send_of(process, MESSAGE_TELL);
+    if (message != NULL) {
+        message->token = token;
+        message->text = copy_text(message, text);
+    }
+}
+
 void world_link_ask(struct world_process *process,
                     const struct work_id *id,
                     const struct work_mark *mark,
@@ -181,6 +194,7 @@ static void copy_result(struct world_message *message,
     to->feedback = copy_result_text(message, from->feedback);
     to->resume = copy_result_text(message, from->resume);
     to->add = copy_result_text(message, from->add);
+    to->outputs = copy_result_text(message, from->outputs);
     to->tasks = arena_alloc(&message->arena,
                             from->task_count + 1,
                             sizeof(to->tasks[0]));
@@ -190,6 +204,8 @@ static void copy_result(struct world_message *message,
             .outcome = from->tasks[ix].outcome,
             .reason = copy_result_text(message, from->tasks[ix].reason),
             .feedback = copy_result_text(message, from->tasks[ix].feedback),
+            .final = from->tasks[ix].final,
+            .outputs = copy_result_text(message, from->tasks[ix].outputs),
         };
     }
 }
@@ -223,6 +239,8 @@ static void deliver_order(struct world *world, struct world_message *message)
         worker_assign(worker->worker, &message->order);
     } else if (message->type == MESSAGE_WANT) {
         worker_want(worker->worker, message->token, message->want);
+    } else if (message->type == MESSAGE_TELL) {
+        worker_tell(worker->worker, message->token, message->text);
     } else if (message->type == MESSAGE_ASK) {
         worker_ask(worker->worker,
                    &message->order.id,

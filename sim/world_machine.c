@@ -17,6 +17,7 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,10 +148,57 @@ static char *copy_text(const char *text)
     return text != NULL ? mem_strndup(text, strlen(text)) : NULL;
 }
 
+/* Append the name of the variable that has the output of a task. */
+static void add_output_name(struct strbuf *out, const char *task)
+{
+    strbuf_addf(out, "SLUICE_OUT_%s_SUM", task);
+    for (size_t at = 0; at < out->len; at++) {
+        unsigned char c = (unsigned char)out->text[at];
+        out->text[at] = (char)(isalnum(c) != 0 ? toupper(c) : '_');
+    }
+}
+
+/* Check that a session gets the outputs of the tasks that its task needs. They
+ * may be of an earlier attempt: the need may have been done again since. */
+static void check_outputs(struct world *world,
+                          const struct exec_request *request)
+{
+    const char *id = get_env(request, "SLUICE_TASK");
+    const char *run_id = get_env(request, "SLUICE_RUN");
+    uint32_t ix = id != NULL ? world_check_find_run(world, run_id) : WORLD_NONE;
+    if (ix == WORLD_NONE) {
+        return;
+    }
+    const struct world_run *run = &world->runs[ix];
+    uint32_t task = plan_find_task(run->plan, id);
+    uint32_t count = task != PLAN_NONE ? run->plan->tasks[task].need_count : 0;
+    for (uint32_t n = 0; n < count; n++) {
+        uint32_t need = run->plan->tasks[task].needs[n];
+        if (run->tasks[need].output == 0 ||
+            strcmp(run->tasks[need].state, "done") != 0) {
+            continue;
+        }
+        struct strbuf name = {0};
+        add_output_name(&name, run->plan->tasks[need].id);
+        const char *value = get_env(request, name.text);
+        if (value == NULL ||
+            strtoul(value, NULL, 10) > run->tasks[need].output) {
+            world_fault(world,
+                        "%s gets %s as %s, and it is %u",
+                        id,
+                        name.text,
+                        value != NULL ? value : "nothing",
+                        run->tasks[need].output);
+        }
+        strbuf_release(&name);
+    }
+}
+
 enum err world_machine_request(struct world *world,
                                uint32_t server_ix,
                                const struct exec_request *request)
 {
+    check_outputs(world, request);
     struct world_server *server = &world->servers[server_ix];
     const char *number = get_env(request, "SLUICE_ATTEMPT");
     MEM_GROW(world->requests, world->request_count, world->request_capacity);
@@ -368,6 +416,26 @@ static void begin_session(struct world *world, uint32_t ix)
     next_step(world, ix, shim->told ? WORLD_SECOND : duration_ns);
 }
 
+/* Add the time at which a session asks to be run again: a moment, or a time
+ * from now. */
+static void add_later(struct world *world,
+                      const struct world_session *session,
+                      struct strbuf *text)
+{
+    int64_t wall_s = (world->now_ns + world->wall_ns) / WORLD_SECOND;
+    uint32_t after_s = 1 + rng_below(&world->rng, 120);
+    if (rng_below(&world->rng, 2) == 0) {
+        strbuf_addf(text, "\"retry_at\":%lld", (long long)wall_s + after_s);
+    } else {
+        strbuf_addf(text, "\"retry_after\":\"%us\"", after_s);
+    }
+    /* A moment is a whole second, which may have begun. */
+    for (uint32_t n = 0; n < session->task_count; n++) {
+        world->runs[session->run].tasks[session->tasks[n]].later_ns =
+            world->now_ns + (after_s - 1) * WORLD_SECOND;
+    }
+}
+
 /* Write the result of the session. */
 static void write_result(struct world *world,
                          const struct world_session *session,
@@ -394,6 +462,18 @@ static void write_result(struct world *world,
         break;
     case WORLD_END_DONE:
         strbuf_adds(&text, "{\"usage\":{\"input_tokens\":7}");
+        if (session->task_count == 1 && world_has(world, WORLD_OUTCOMES)) {
+            strbuf_addf(&text,
+                        ",\"outputs\":{\"sum\":\"%u\"}",
+                        session->number);
+        }
+        break;
+    case WORLD_END_LATER_AT:
+        strbuf_adds(&text, "{\"outcome\":\"later\",");
+        add_later(world, session, &text);
+        break;
+    case WORLD_END_FINAL:
+        strbuf_adds(&text, "{\"outcome\":\"failed\",\"final\":true");
         break;
     case WORLD_END_FAILED:
     case WORLD_END_CHANGES:
@@ -405,6 +485,8 @@ static void write_result(struct world *world,
     case WORLD_END_SPAWN_AGAIN:
     case WORLD_END_SPAWN_NEVER:
     case WORLD_END_PREPARE:
+    case WORLD_END_LATER:
+    case WORLD_END_FATAL:
         return;
     }
     if (session->ending == WORLD_END_DONE && session->task_count > 1) {
@@ -435,8 +517,16 @@ static struct attempt_exit exit_of(enum world_ending ending)
     case WORLD_END_CHECKPOINT:
     case WORLD_END_INVALID:
     case WORLD_END_EMPTY:
+    case WORLD_END_LATER_AT:
+        break;
+    case WORLD_END_LATER:
+        exit.code = 40;
+        break;
+    case WORLD_END_FATAL:
+        exit.code = 50;
         break;
     case WORLD_END_FAILED:
+    case WORLD_END_FINAL:
         exit.code = 1;
         break;
     case WORLD_END_CHANGES:
@@ -524,6 +614,9 @@ static const char *outcome_of(const struct world_shim *shim,
         return "refused";
     case WORLD_END_CHECKPOINT:
         return "checkpoint";
+    case WORLD_END_LATER:
+    case WORLD_END_LATER_AT:
+        return "later";
     case WORLD_END_FAILED:
     case WORLD_END_SIGNAL:
     case WORLD_END_HANGS:
@@ -531,6 +624,8 @@ static const char *outcome_of(const struct world_shim *shim,
     case WORLD_END_INVALID:
     case WORLD_END_EMPTY:
     case WORLD_END_PREPARE:
+    case WORLD_END_FATAL:
+    case WORLD_END_FINAL:
         break;
     }
     return "failed";

@@ -97,9 +97,64 @@ void world_operator_submit(struct world *world, uint32_t plan)
                            0);
 }
 
+/* Remember that the operator has named a task; or all, for PLAN_NONE. */
+static void note_order(struct world_run *run, uint32_t task)
+{
+    for (uint32_t ix = 0; ix < run->task_count; ix++) {
+        if (task == PLAN_NONE || ix == task) {
+            run->tasks[ix].ordered = true;
+        }
+    }
+}
+
+/* Draw the name of a task, or of a group. */
+static const char *draw_name(struct world *world, struct world_run *run)
+{
+    const struct plan *plan = run->plan;
+    if (plan->group_count > 0 && rng_below(&world->rng, 4) == 0) {
+        uint32_t group = rng_below(&world->rng, plan->group_count);
+        for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+            if (plan->tasks[ix].group != PLAN_NONE &&
+                plan_is_within(plan, plan->tasks[ix].group, group)) {
+                note_order(run, ix);
+            }
+        }
+        return plan->groups[group].id;
+    }
+    uint32_t task = rng_below(&world->rng, run->task_count);
+    note_order(run, task);
+    return plan->tasks[task].id;
+}
+
+/* Draw a request that changes what a run does next. */
+static void
+draw_change(struct world *world, struct world_run *run, struct strbuf *json)
+{
+    static const char *const verbs[] = {
+        "approve",
+        "approve",
+        "approve",
+        "first",
+        "priority",
+        "tell",
+        "hold",
+        "release",
+        "retry",
+        "cancel",
+        "rerun",
+    };
+    uint32_t verb = rng_below(&world->rng, (uint32_t)ARRAY_COUNT(verbs));
+    run->reran = run->reran || strcmp(verbs[verb], "rerun") == 0;
+    strbuf_addf(json,
+                "{\"verb\":\"%s\",\"text\":\"go\",\"priority\":%u",
+                verbs[verb],
+                rng_below(&world->rng, PLAN_PRIORITY_MAX + 1));
+    strbuf_addf(json, ",\"task\":\"%s\"", draw_name(world, run));
+}
+
 /* Draw a random request about a task or a run. */
 static void
-draw(struct world *world, const struct world_run *run, struct strbuf *json)
+draw(struct world *world, struct world_run *run, struct strbuf *json)
 {
     static const char *const task_verbs[] = {
         "hold",
@@ -132,6 +187,9 @@ draw(struct world *world, const struct world_run *run, struct strbuf *json)
     } else if (kind < 5) {
         uint32_t verb =
             rng_below(&world->rng, (uint32_t)ARRAY_COUNT(run_verbs));
+        if (strcmp(run_verbs[verb], "retry") == 0) {
+            note_order(run, PLAN_NONE);
+        }
         strbuf_addf(json, "{\"verb\":\"%s\"", run_verbs[verb]);
     } else if (kind == 5 && world_has(world, WORLD_USAGE)) {
         strbuf_addf(json,
@@ -142,11 +200,16 @@ draw(struct world *world, const struct world_run *run, struct strbuf *json)
                     "{\"verb\":\"budget\",\"tokens\":%u",
                     rng_below(&world->rng, 200));
     } else if (kind == 5 && rng_below(&world->rng, 12) == 0) {
+        run->cancels++;
         strbuf_adds(json, "{\"verb\":\"cancel\"");
+    } else if (kind == 7 && (world_has(world, WORLD_OUTCOMES) ||
+                             world_has(world, WORLD_TIMES))) {
+        draw_change(world, run, json);
     } else {
         uint32_t verb =
             rng_below(&world->rng, (uint32_t)ARRAY_COUNT(task_verbs));
         uint32_t task = rng_below(&world->rng, run->task_count);
+        note_order(run, task);
         strbuf_addf(json,
                     "{\"verb\":\"%s\",\"text\":\"yes\",\"task\":\"%s\"",
                     task_verbs[verb],
@@ -184,7 +247,7 @@ void world_operator_act(struct world *world)
         strbuf_release(&odd);
         return;
     }
-    const struct world_run *run =
+    struct world_run *run =
         &world->runs[rng_below(&world->rng, world->run_count)];
     struct strbuf json = {0};
     draw(world, run, &json);
@@ -241,24 +304,46 @@ void world_operator_calm(struct world *world)
             request_about(world, run, "budget", NULL);
         }
         for (uint32_t task = 0; task < run->task_count; task++) {
-            if ((run->tasks[task].flags & SCHED_RECORD_HELD) != 0) {
+            if ((run->tasks[task].flags & SCHED_RECORD_HELD) != 0 &&
+                (run->tasks[task].flags & SCHED_RECORD_UNAPPROVED) == 0) {
                 request_about(world, run, "release", run->plan->tasks[task].id);
             }
         }
     }
 }
 
+/* Return the request that a task needs from an operator; NULL: none. */
+static const char *needed(const struct world_task *task)
+{
+    if (strcmp(task->state, "parked") == 0 ||
+        strcmp(task->state, "failed") == 0) {
+        return "skip";
+    }
+    if ((task->flags & SCHED_RECORD_EARLY) != 0) {
+        return "retry";
+    }
+    return (task->flags & SCHED_RECORD_UNAPPROVED) != 0 &&
+                   strcmp(task->state, "ready") == 0
+               ? "approve"
+               : NULL;
+}
+
 bool world_operator_give_up(struct world *world)
 {
     bool any = false;
     for (uint32_t ix = 0; ix < world->run_count; ix++) {
-        const struct world_run *run = &world->runs[ix];
+        struct world_run *run = &world->runs[ix];
+        if (!run->finished && run->stopped != SCHED_NOT_STOPPED) {
+            any = true;
+            request_about(world, run, "resume", NULL);
+        }
         for (uint32_t task = 0; !run->finished && task < run->task_count;
              task++) {
-            const char *state = run->tasks[task].state;
-            if (strcmp(state, "parked") == 0 || strcmp(state, "failed") == 0) {
+            const char *verb = needed(&run->tasks[task]);
+            if (verb != NULL) {
                 any = true;
-                request_about(world, run, "skip", run->plan->tasks[task].id);
+                note_order(run, task);
+                request_about(world, run, verb, run->plan->tasks[task].id);
             }
         }
     }

@@ -8,12 +8,14 @@
 
 #include "base/mem.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
     NEEDS_MAX = 3,
     REPOS_MAX = 3,
     TASKS_PER_GROUP = 4, /* approximately, with its pipeline */
+    MINUTES_PER_DAY = 1440,
 };
 
 /* A plan under construction. */
@@ -96,6 +98,20 @@ static void add_repo(struct writer *writer)
     }
 }
 
+/* Add a need, sometimes for another outcome than "done". */
+static void add_need(struct writer *writer, const char *id, bool group)
+{
+    static const char *const ons[] = {"any", "any", "failed"};
+    if (!has(writer, WORLD_OUTCOMES) || below(writer, 3) > 0) {
+        strbuf_adds(&writer->text, id);
+        return;
+    }
+    strbuf_addf(&writer->text,
+                "{task: %s, on: %s}",
+                id,
+                ons[below(writer, group ? 2 : 3)]);
+}
+
 /* Add needs among the first `tasks` tasks and `groups` groups. */
 static void add_needs(struct writer *writer, uint32_t tasks, uint32_t groups)
 {
@@ -106,12 +122,15 @@ static void add_needs(struct writer *writer, uint32_t tasks, uint32_t groups)
     for (uint32_t n = 0; n < count && first < tasks + groups; n++) {
         bool group = first >= tasks;
         bool early = group && has(writer, WORLD_POLICY) && step == 1;
-        strbuf_addf(&writer->text,
-                    "%s%s%u%s",
-                    n > 0 ? ", " : "",
-                    group ? "g" : "t",
-                    group ? first - tasks : first,
-                    early ? "/implement" : "");
+        char id[32];
+        (void)snprintf(id,
+                       sizeof(id),
+                       "%s%u%s",
+                       group ? "g" : "t",
+                       group ? first - tasks : first,
+                       early ? "/implement" : "");
+        strbuf_adds(&writer->text, n > 0 ? ", " : "");
+        add_need(writer, id, group && !early);
         first += step;
     }
     strbuf_adds(&writer->text, "]");
@@ -123,7 +142,14 @@ static void add_groups(struct writer *writer, uint32_t count)
     for (uint32_t ix = 0; ix < count; ix++) {
         strbuf_addf(&writer->text, "  - {id: g%u, pipeline: issue", ix);
         add_repo(writer);
-        add_needs(writer, 0, ix);
+        if (ix > 0 && has(writer, WORLD_OUTCOMES) && below(writer, 4) == 0) {
+            strbuf_addf(&writer->text, ", parent: g%u", below(writer, ix));
+        } else {
+            add_needs(writer, 0, ix);
+        }
+        if (has(writer, WORLD_OUTCOMES) && below(writer, 3) == 0) {
+            strbuf_addf(&writer->text, ", finally: [{id: e%u, run: x}]", ix);
+        }
         strbuf_adds(&writer->text, "}\n");
     }
     writer->groups = count;
@@ -131,8 +157,16 @@ static void add_groups(struct writer *writer, uint32_t count)
 
 static void add_policy(struct writer *writer)
 {
-    static const char *const kinds[] = {"park", "skip", "skip", "ask", "abort"};
-    if (below(writer, 3) == 0) {
+    static const char *const kinds[] = {
+        "park",
+        "skip",
+        "skip",
+        "ask",
+        "abort",
+    };
+    if (has(writer, WORLD_OUTCOMES) && below(writer, 8) == 0) {
+        strbuf_adds(&writer->text, ", on_failure: stop");
+    } else if (below(writer, 3) == 0) {
         /* Abort is rare: it stops the whole run. */
         uint32_t bound = below(writer, 8) == 0 ? 5 : 4;
         strbuf_addf(&writer->text,
@@ -141,6 +175,46 @@ static void add_policy(struct writer *writer)
     }
     if (below(writer, 6) == 0) {
         strbuf_adds(&writer->text, ", optional: true");
+    }
+}
+
+/* Add what lets a task wait: an approval, or a time of day. */
+static void add_waits(struct writer *writer)
+{
+    if (below(writer, 8) == 0) {
+        strbuf_adds(&writer->text, ", approve: true");
+    }
+    if (below(writer, 10) == 0) {
+        int64_t minute = WORLD_WALL_NS / MINUTE_NS + 1 + below(writer, 6);
+        strbuf_addf(&writer->text,
+                    ", not_before: \"%02lld:%02lld\"",
+                    (long long)(minute % MINUTES_PER_DAY / 60),
+                    (long long)(minute % 60));
+    }
+}
+
+/* Add tasks that come last: one or two, or one for a failure. */
+static void add_last(struct writer *writer)
+{
+    strbuf_adds(&writer->text, "finally:\n  - {id: f0, run: x");
+    if (has(writer, WORLD_TIMES) && below(writer, 6) == 0) {
+        strbuf_adds(&writer->text, ", approve: true");
+    }
+    strbuf_adds(&writer->text, "}\n");
+    switch (below(writer, 4)) {
+    case 0:
+        strbuf_adds(&writer->text, "  - {id: f1, run: x, needs: [f0]}\n");
+        break;
+    case 1:
+        strbuf_adds(&writer->text,
+                    "  - {id: f1, run: x, needs: [{task: t0, on: failed}]}\n");
+        break;
+    case 2:
+        strbuf_adds(&writer->text,
+                    "  - {id: f1, run: x, needs: [{task: f0, on: any}]}\n");
+        break;
+    default:
+        break;
     }
 }
 
@@ -170,6 +244,13 @@ static void add_task(struct writer *writer, uint32_t ix)
     if (below(writer, 5) == 0) {
         strbuf_adds(&writer->text, ", prepare: y");
     }
+    if (has(writer, WORLD_TIMES)) {
+        add_waits(writer);
+    }
+    if (has(writer, WORLD_OUTCOMES) && below(writer, 8) == 0) {
+        strbuf_adds(&writer->text,
+                    ", retry: {max: 2, backoff: 1s, on: [timeout, lost]}");
+    }
     strbuf_adds(&writer->text, "}\n");
 }
 
@@ -197,6 +278,12 @@ static void add_control(struct writer *writer)
                     "max_probe: 1m, steps: {40: 2, 60: 1, 80: 0}}\n",
                     5 + below(writer, 30));
     }
+    if (has(writer, WORLD_OUTCOMES) && below(writer, 2) == 0) {
+        add_last(writer);
+    }
+    if (has(writer, WORLD_TIMES) && below(writer, 6) == 0) {
+        strbuf_addf(&writer->text, "deadline: %us\n", 60 + below(writer, 240));
+    }
     if (has(writer, WORLD_MONEY) && below(writer, 2) == 0) {
         strbuf_addf(&writer->text,
                     "budget: {tokens: %u}\n",
@@ -212,10 +299,16 @@ char *world_plan_text(struct world *world, uint32_t ix)
         const char *plan = world->options.script->plan;
         return mem_strndup(plan, strlen(plan));
     }
+    uint32_t policy = below(&writer, 4);
+    /* While tasks wait for a time or an operator, lookahead searches long. */
+    if ((has(&writer, WORLD_TIMES) || has(&writer, WORLD_OUTCOMES)) &&
+        below(&writer, 8) > 0) {
+        policy = policy % 3;
+    }
     strbuf_addf(&writer.text,
                 "sluice: 1\nname: plan %u\npolicy: %s\n",
                 ix,
-                policies[below(&writer, 4)]);
+                policies[policy]);
     writer.repos = below(&writer, REPOS_MAX + 1);
     strbuf_adds(&writer.text, writer.repos > 0 ? "repos:\n" : "");
     for (uint32_t n = 0; n < writer.repos; n++) {
@@ -315,21 +408,16 @@ enum world_ending world_plan_ending(const struct world *world,
         enum world_ending ending;
         uint32_t weight;
     } odds[] = {
-        {WORLD_END_DONE, 120},
-        {WORLD_END_FAILED, 16},
-        {WORLD_END_CHANGES, 12},
-        {WORLD_END_BLOCKED, 3},
-        {WORLD_END_REFUSED, 10},
-        {WORLD_END_REFUSED_UNTIL, 5},
-        {WORLD_END_SIGNAL, 6},
-        {WORLD_END_HANGS, 4},
-        {WORLD_END_IDLE, 4},
-        {WORLD_END_CHECKPOINT, 8},
-        {WORLD_END_INVALID, 4},
-        {WORLD_END_EMPTY, 2},
-        {WORLD_END_SPAWN_AGAIN, 3},
-        {WORLD_END_SPAWN_NEVER, 1},
-        {WORLD_END_PREPARE, 2},
+        {WORLD_END_DONE, 120},      {WORLD_END_FAILED, 16},
+        {WORLD_END_CHANGES, 12},    {WORLD_END_BLOCKED, 3},
+        {WORLD_END_REFUSED, 10},    {WORLD_END_REFUSED_UNTIL, 5},
+        {WORLD_END_SIGNAL, 6},      {WORLD_END_HANGS, 4},
+        {WORLD_END_IDLE, 4},        {WORLD_END_CHECKPOINT, 8},
+        {WORLD_END_INVALID, 4},     {WORLD_END_EMPTY, 2},
+        {WORLD_END_SPAWN_AGAIN, 3}, {WORLD_END_SPAWN_NEVER, 1},
+        {WORLD_END_PREPARE, 2},     {WORLD_END_LATER, 8},
+        {WORLD_END_LATER_AT, 8},    {WORLD_END_FATAL, 4},
+        {WORLD_END_FINAL, 4},
     };
     struct rng rng;
     uint64_t sum = mix(mix(world->options.seed, run), task);
@@ -348,7 +436,13 @@ enum world_ending world_plan_ending(const struct world *world,
     while (drawn >= odds[ix].weight) {
         drawn -= odds[ix++].weight;
     }
-    return odds[ix].ending;
+    enum world_ending ending = odds[ix].ending;
+    bool times = ending == WORLD_END_LATER || ending == WORLD_END_LATER_AT;
+    bool outcomes = ending == WORLD_END_FATAL || ending == WORLD_END_FINAL;
+    return (times && !world_has(world, WORLD_TIMES)) ||
+                   (outcomes && !world_has(world, WORLD_OUTCOMES))
+               ? WORLD_END_DONE
+               : ending;
 }
 
 const char *world_plan_rider(const struct world *world,

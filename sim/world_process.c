@@ -119,6 +119,20 @@ static void on_want(void *ctx, uint64_t token, enum work_want want)
     }
 }
 
+static void on_tell(void *ctx, uint64_t token, const char *text)
+{
+    struct world_process *process = ctx;
+    if (dies(process, DEATH_ODDS)) {
+        return;
+    }
+    check_able(process, "tells a session");
+    if (process->remote) {
+        world_link_tell(process, token, text);
+    } else {
+        worker_tell(own_worker(process), token, text);
+    }
+}
+
 static void on_ask(void *ctx,
                    const struct work_id *id,
                    const struct work_mark *mark,
@@ -190,6 +204,7 @@ static const struct engine_world table = {
     .write = on_write,
     .assign = on_assign,
     .want = on_want,
+    .tell = on_tell,
     .ask = on_ask,
     .forget = on_forget,
     .answer = on_answer,

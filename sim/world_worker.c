@@ -353,6 +353,7 @@ uint32_t world_worker_begin(struct world *world, struct world_process *process)
         .place = &worker->place,
         .git = "sluice-git",
         .agent = "sluice-agent",
+        .sandbox = "sluice-sandbox",
         .boot_id = world->boot_id,
         .report = on_report,
         .link = worker,

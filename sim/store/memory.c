@@ -150,6 +150,10 @@ static int compare(enum store_kind kind,
         return by_run != 0 ? by_run : compare_numbers(a->task.ix, b->task.ix);
     case STORE_KIND_ATTEMPT:
         return compare_numbers(a->attempt.token, b->attempt.token);
+    case STORE_KIND_GATE:
+        by_run = compare_numbers(a->gate.token, b->gate.token);
+        return by_run != 0 ? by_run
+                           : compare_numbers(a->gate.place, b->gate.place);
     case STORE_KIND_COMMAND:
         return compare_numbers(a->command.number, b->command.number);
     case STORE_KIND_EVENT:
@@ -420,6 +424,12 @@ static bool is_wanted(const struct store_memory_db *db,
     case STORE_KIND_ATTEMPT:
         return (query->ended || strcmp(row->attempt.state, "ended") != 0) &&
                is_run_wanted(query, find_run(db, row->attempt.run));
+    case STORE_KIND_GATE:
+        if (query->repo != NULL || query->gates > 0) {
+            return query->repo == NULL ||
+                   strcmp(query->repo, row->gate.repo) == 0;
+        }
+        return is_run_wanted(query, find_run(db, row->gate.run));
     case STORE_KIND_COMMAND:
         if (query->key != NULL) {
             return row->command.key != NULL &&
@@ -445,7 +455,12 @@ static enum err read_rows(struct store *base,
     (void)diag;
     const struct store_memory_db *db = db_of(base);
     enum err err = ERR_OK;
-    for (uint32_t ix = 0; ix < db->rows[kind].count && err == ERR_OK; ix++) {
+    uint32_t ix = 0;
+    if (kind == STORE_KIND_GATE && query != NULL && query->repo == NULL &&
+        query->gates > 0 && db->rows[kind].count > query->gates) {
+        ix = db->rows[kind].count - query->gates;
+    }
+    for (; ix < db->rows[kind].count && err == ERR_OK; ix++) {
         /* Copied: `fn` may write, through another store. */
         union store_row row = db->rows[kind].items[ix];
         if (query == NULL || is_wanted(db, kind, query, &row)) {
@@ -715,6 +730,17 @@ static void prune_tasks(struct store_memory_db *db,
             drop_row(db, STORE_KIND_ATTEMPT, ix - 1);
         }
     }
+    struct rows *gates = &db->rows[STORE_KIND_GATE];
+    for (uint32_t ix = gates->count; ix > 0; ix--) {
+        const struct store_gate *row = &gates->items[ix - 1].gate;
+        union store_row attempt = {.attempt.token = row->token};
+        uint32_t unused;
+        if (row->run == prune->run && row->task >= prune->first &&
+            row->task <= prune->last &&
+            !find(db, STORE_KIND_ATTEMPT, &attempt, &unused)) {
+            drop_row(db, STORE_KIND_GATE, ix - 1);
+        }
+    }
     union store_row key = {.run.number = prune->run};
     uint32_t run;
     bool there = find(db, STORE_KIND_RUN, &key, &run);
@@ -737,7 +763,8 @@ static void prune_tasks(struct store_memory_db *db,
 /* Remove the settings KIND/NUMBER and KIND/NUMBER/... */
 static void drop_settings(struct store_memory_db *db, uint32_t number)
 {
-    static const char *const kinds[] = {"budget",
+    static const char *const kinds[] = {"base",
+                                        "budget",
                                         "expected",
                                         "notice",
                                         "usage"};

@@ -120,6 +120,22 @@ struct adapter_seen {
     uint32_t meter_count;
 };
 
+/* How a confined session may use a file of its program. */
+enum adapter_use {
+    ADAPTER_STATE,  /* directory: writable, created if missing */
+    ADAPTER_LOGIN,  /* file: writable, because the program renews its login */
+    ADAPTER_CONFIG, /* read-only: it can name programs to run */
+    ADAPTER_COPY,   /* file: the session gets a copy, and changes are lost */
+};
+
+/* A file or directory that the program uses outside of its worktree. */
+struct adapter_file {
+    enum adapter_use kind;
+    const char *variable; /* names its directory; NULL: none does */
+    const char *dir;      /* in the home directory, without the variable */
+    const char *name;     /* in that directory */
+};
+
 /* A program. */
 struct adapter {
     const char *name;    /* in plans, and of the program */
@@ -133,6 +149,12 @@ struct adapter {
     const char *root_variable;
     const struct adapter_rule *rules;
     uint32_t rule_count;
+    /* What it needs in a sandbox. A variable may end with '*': all that begin
+     * so. */
+    const struct adapter_file *files;
+    uint32_t file_count;
+    const char *const *variables;
+    uint32_t variable_count;
 
     /* Append the words and variables that start a session, program first. The
      * prompt is on its standard input. */

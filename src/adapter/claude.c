@@ -314,6 +314,27 @@ static const struct adapter_rule rules[] = {
     {.text = "No conversation found", .cause = ADAPTER_GONE},
 };
 
+static const struct adapter_file files[] = {
+    {ADAPTER_STATE, "CLAUDE_CONFIG_DIR", ".claude", "projects"},
+    {ADAPTER_LOGIN, "CLAUDE_CONFIG_DIR", ".claude", ".credentials.json"},
+    {ADAPTER_CONFIG, "CLAUDE_CONFIG_DIR", ".claude", "CLAUDE.md"},
+    {ADAPTER_CONFIG, "CLAUDE_CONFIG_DIR", ".claude", "agents"},
+    {ADAPTER_CONFIG, "CLAUDE_CONFIG_DIR", ".claude", "commands"},
+    {ADAPTER_CONFIG, "CLAUDE_CONFIG_DIR", ".claude", "hooks"},
+    {ADAPTER_CONFIG, "CLAUDE_CONFIG_DIR", ".claude", "local"},
+    {ADAPTER_CONFIG, "CLAUDE_CONFIG_DIR", ".claude", "output-styles"},
+    {ADAPTER_CONFIG, "CLAUDE_CONFIG_DIR", ".claude", "plugins"},
+    {ADAPTER_CONFIG, "CLAUDE_CONFIG_DIR", ".claude", "rules"},
+    {ADAPTER_CONFIG, "CLAUDE_CONFIG_DIR", ".claude", "settings.json"},
+    {ADAPTER_CONFIG, "CLAUDE_CONFIG_DIR", ".claude", "skills"},
+    {ADAPTER_COPY, "CLAUDE_CONFIG_DIR", ".", ".claude.json"},
+};
+
+static const char *const variables[] = {
+    "ANTHROPIC_*",
+    "CLAUDE_*",
+};
+
 const struct adapter adapter_claude = {
     .name = "claude",
     .version = "2.1",
@@ -325,6 +346,10 @@ const struct adapter adapter_claude = {
     .root_variable = "IS_SANDBOX",
     .rules = rules,
     .rule_count = ARRAY_COUNT(rules),
+    .files = files,
+    .file_count = ARRAY_COUNT(files),
+    .variables = variables,
+    .variable_count = ARRAY_COUNT(variables),
     .command = add_command,
     .event = take_event,
 };

@@ -154,6 +154,24 @@ static const struct adapter_rule rules[] = {
     {.text = "stream disconnected", .cause = ADAPTER_LIMIT},
 };
 
+static const struct adapter_file files[] = {
+    {ADAPTER_STATE, "CODEX_HOME", ".codex", "sessions"},
+    {ADAPTER_LOGIN, "CODEX_HOME", ".codex", "auth.json"},
+    {ADAPTER_CONFIG, "CODEX_HOME", ".codex", "AGENTS.md"},
+    {ADAPTER_CONFIG, "CODEX_HOME", ".codex", "config.toml"},
+    {ADAPTER_CONFIG, "CODEX_HOME", ".codex", "packages"},
+    {ADAPTER_CONFIG, "CODEX_HOME", ".codex", "prompts"},
+    {ADAPTER_CONFIG, "CODEX_HOME", ".codex", "rules"},
+    {ADAPTER_CONFIG, "CODEX_HOME", ".codex", "skills"},
+    {ADAPTER_COPY, "CODEX_HOME", ".codex", "installation_id"},
+    {ADAPTER_COPY, "CODEX_HOME", ".codex", "version.json"},
+};
+
+static const char *const variables[] = {
+    "CODEX_*",
+    "OPENAI_*",
+};
+
 const struct adapter adapter_codex = {
     .name = "codex",
     .version = "0.166",
@@ -162,6 +180,10 @@ const struct adapter adapter_codex = {
     .meters = true,
     .rules = rules,
     .rule_count = ARRAY_COUNT(rules),
+    .files = files,
+    .file_count = ARRAY_COUNT(files),
+    .variables = variables,
+    .variable_count = ARRAY_COUNT(variables),
     .command = add_command,
     .event = take_event,
 };

@@ -117,12 +117,36 @@ static const struct adapter_rule rules[] = {
     {.text = "overloaded", .cause = ADAPTER_LIMIT},
 };
 
+static const struct adapter_file files[] = {
+    {ADAPTER_STATE, NULL, ".gemini", "tmp"},
+    {ADAPTER_LOGIN, NULL, ".gemini", "google_accounts.json"},
+    {ADAPTER_LOGIN, NULL, ".gemini", "oauth_creds.json"},
+    {ADAPTER_LOGIN, NULL, ".gemini", "projects.json"},
+    {ADAPTER_CONFIG, NULL, ".gemini", ".env"},
+    {ADAPTER_CONFIG, NULL, ".gemini", "GEMINI.md"},
+    {ADAPTER_CONFIG, NULL, ".gemini", "commands"},
+    {ADAPTER_CONFIG, NULL, ".gemini", "extensions"},
+    {ADAPTER_CONFIG, NULL, ".gemini", "policies"},
+    {ADAPTER_CONFIG, NULL, ".gemini", "settings.json"},
+    {ADAPTER_CONFIG, NULL, ".gemini", "trustedFolders.json"},
+    {ADAPTER_COPY, NULL, ".gemini", "installation_id"},
+};
+
+static const char *const variables[] = {
+    "GEMINI_*",
+    "GOOGLE_*",
+};
+
 const struct adapter adapter_gemini = {
     .name = "gemini",
     .version = "0.61",
     .edit = true,
     .rules = rules,
     .rule_count = ARRAY_COUNT(rules),
+    .files = files,
+    .file_count = ARRAY_COUNT(files),
+    .variables = variables,
+    .variable_count = ARRAY_COUNT(variables),
     .command = add_command,
     .event = take_event,
 };

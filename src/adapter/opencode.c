@@ -140,12 +140,36 @@ static const struct adapter_rule rules[] = {
     {.text = "Session not found", .cause = ADAPTER_GONE},
 };
 
+static const struct adapter_file files[] = {
+    {ADAPTER_STATE, "XDG_DATA_HOME", ".local/share", "opencode"},
+    {ADAPTER_CONFIG, "XDG_DATA_HOME", ".local/share", "opencode/bin"},
+    {ADAPTER_CONFIG, "XDG_CONFIG_HOME", ".config", "opencode"},
+    {ADAPTER_CONFIG, NULL, ".opencode", "bin"},
+    {ADAPTER_STATE, "XDG_STATE_HOME", ".local/state", "opencode"},
+};
+
+static const char *const variables[] = {
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "OPENAI_*",
+    "OPENCODE_*",
+    "OPENROUTER_API_KEY",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+};
+
 const struct adapter adapter_opencode = {
     .name = "opencode",
     .version = "1.18",
     .money = true,
     .rules = rules,
     .rule_count = ARRAY_COUNT(rules),
+    .files = files,
+    .file_count = ARRAY_COUNT(files),
+    .variables = variables,
+    .variable_count = ARRAY_COUNT(variables),
     .command = add_command,
     .event = take_event,
 };

@@ -64,12 +64,36 @@ static const struct adapter_rule rules[] = {
     {.text = "No saved session found", .cause = ADAPTER_GONE},
 };
 
+static const struct adapter_file files[] = {
+    {ADAPTER_STATE, NULL, ".qwen", "projects"},
+    {ADAPTER_STATE, NULL, ".qwen", "tmp"},
+    {ADAPTER_LOGIN, NULL, ".qwen", "oauth_creds.json"},
+    {ADAPTER_CONFIG, NULL, ".qwen", ".env"},
+    {ADAPTER_CONFIG, NULL, ".qwen", "QWEN.md"},
+    {ADAPTER_CONFIG, NULL, ".qwen", "agents"},
+    {ADAPTER_CONFIG, NULL, ".qwen", "commands"},
+    {ADAPTER_CONFIG, NULL, ".qwen", "extensions"},
+    {ADAPTER_CONFIG, NULL, ".qwen", "settings.json"},
+    {ADAPTER_CONFIG, NULL, ".qwen", "skills"},
+    {ADAPTER_COPY, NULL, ".qwen", "installation_id"},
+};
+
+static const char *const variables[] = {
+    "DASHSCOPE_*",
+    "OPENAI_*",
+    "QWEN_*",
+};
+
 const struct adapter adapter_qwen = {
     .name = "qwen",
     .version = "0.15",
     .edit = true,
     .rules = rules,
     .rule_count = ARRAY_COUNT(rules),
+    .files = files,
+    .file_count = ARRAY_COUNT(files),
+    .variables = variables,
+    .variable_count = ARRAY_COUNT(variables),
     .command = add_command,
     .event = take_event,
 };

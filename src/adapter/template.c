@@ -13,13 +13,14 @@ static const char *const names[TEMPLATE_COUNT] = {
     [TEMPLATE_FEEDBACK] = "feedback",
     [TEMPLATE_ID] = "id",
     [TEMPLATE_ISSUE] = "issue",
+    [TEMPLATE_OUTPUTS] = "outputs",
     [TEMPLATE_START] = "start",
     [TEMPLATE_TITLE] = "title",
     [TEMPLATE_WORKTREE] = "worktree",
 };
 
 const char template_names[] = "answer, batch, body, branch, diff, feedback, "
-                              "id, issue, start, title and worktree";
+                              "id, issue, outputs, start, title and worktree";
 
 /* One {{name}}: the length before it, and the name without blanks. */
 struct place {

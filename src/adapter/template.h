@@ -23,6 +23,7 @@ enum template_name {
     TEMPLATE_FEEDBACK, /* request of a gate, review or merge */
     TEMPLATE_ID,       /* of the issue */
     TEMPLATE_ISSUE,    /* id, title and body */
+    TEMPLATE_OUTPUTS,  /* results of the tasks that it needs */
     TEMPLATE_START,    /* commit at which the issue began */
     TEMPLATE_TITLE,
     TEMPLATE_WORKTREE,

@@ -115,6 +115,9 @@ enum err answer_write(const char *dir,
     if (judgement->stop) {
         jsonw_bool(&json, "stop", true);
     }
+    if (judgement->progress) {
+        jsonw_bool(&json, "progress", true);
+    }
     if (resume != NULL) {
         jsonw_text(&json, "resume", resume);
     }

@@ -132,6 +132,10 @@ static void read_root(struct brief *brief)
     brief->answer = text_of(root, "answer");
     brief->prompt = text_of(root, "prompt");
     brief->prompt_file = text_of(root, "prompt_file");
+    brief->messages =
+        words_of(json_object_get(root, "messages"), &brief->message_count);
+    brief->heard = (uint32_t)adapter_int(root, "heard");
+    brief->outputs = json_object_get(root, "outputs");
     brief->call.resume = text_of(root, "resume");
     brief->call.usd_left =
         json_is_number(usd_left) ? json_number_value(usd_left) : -1;
@@ -173,6 +177,15 @@ enum err brief_read(struct brief *out, const char *dir, struct diag *diag)
     return err;
 }
 
+size_t brief_messages_bytes(const struct brief *brief)
+{
+    size_t bytes = 0;
+    for (uint32_t ix = 0; ix < brief->message_count; ix++) {
+        bytes += strlen(brief->messages[ix]) + 1; /* its newline */
+    }
+    return bytes;
+}
+
 /* Adapters get these lists as const, but the brief owns them. */
 static void free_words(const char *const *words)
 {
@@ -189,6 +202,7 @@ void brief_release(struct brief *brief)
     free_words(brief->call.tools);
     free_words(brief->call.args);
     free_words(brief->env);
+    free_words(brief->messages);
     mem_free(brief->tasks);
     *brief = (struct brief){0};
 }

@@ -13,6 +13,9 @@
  *   reason    reason of the previous attempt, or null
  *   feedback, question, answer    or null
  *   resume    the conversation to continue, or null
+ *   messages  [TEXT], of operators to sessions of this task, and
+ *   heard     how many of them that conversation has in it
+ *   outputs   {TASK: {NAME: TEXT}} of the tasks that it needs, or null
  *   usd_left  dollars that the session may spend, or null
  *   prompt, prompt_file           role text of the plan, or null
  *   tasks     [{task, issue, title, body, body_file}], the first leads
@@ -62,6 +65,10 @@ struct brief {
     const char *answer;
     const char *prompt;
     const char *prompt_file;
+    const char **messages;
+    uint32_t message_count;
+    uint32_t heard;  /* messages that the conversation has in it */
+    json_t *outputs; /* an object, or NULL */
     struct brief_task *tasks;
     uint32_t task_count;
 };
@@ -70,6 +77,9 @@ struct brief {
 MUST_USE enum err
 brief_read(struct brief *out, const char *dir, struct diag *diag);
 void brief_release(struct brief *brief);
+
+/* Return the size of the file `messages` that has just these messages. */
+size_t brief_messages_bytes(const struct brief *brief);
 
 /* Read a file of at most 4 MiB into an empty *out, which is undefined after an
  * error. */

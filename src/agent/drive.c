@@ -26,6 +26,7 @@ enum {
 /* A running session. */
 struct drive {
     const char *dir;
+    const struct confine_prefix *prefix;
     struct brief brief;
     struct checkout checkout;
     struct conversation before; /* the conversation to continue */
@@ -35,6 +36,7 @@ struct drive {
     struct strbuf errors;
     struct strbuf line;
     bool said_long;
+    bool unheard; /* an operator has a message for it */
 };
 
 /* --- output while the program runs -------------------------------------- */
@@ -273,6 +275,7 @@ run_program(struct drive *drive, struct runner_end *end, struct diag *diag)
     call->git_dir = drive->checkout.git_dir;
     call->common_dir = drive->checkout.common_dir;
     drive->brief.adapter->command(&command, call);
+    confine_command(&command, &drive->brief, drive->prefix);
     env = make_env(&command);
     struct runner runner = {
         .argv = command.words,
@@ -280,10 +283,14 @@ run_program(struct drive *drive, struct runner_end *end, struct diag *diag)
         .input = strbuf_text(&input),
         .events = strbuf_text(&events),
         .checkpoint = getenv("SLUICE_CHECKPOINT"),
+        .messages = getenv("SLUICE_MESSAGES"),
+        .messages_bytes = brief_messages_bytes(&drive->brief),
+        .confined = drive->prefix->count > 0,
         .line = take_line,
         .ctx = drive,
     };
     err = runner_run(&runner, end, diag);
+    drive->unheard = runner_has_message(&runner);
 out:
     mem_free(env);
     adapter_command_release(&command);
@@ -316,6 +323,7 @@ static struct judgement judge(struct drive *drive, const struct runner_end *end)
         .end = end,
         .errors = strbuf_text(&drive->errors),
         .committed = checkout_has_moved(&drive->checkout),
+        .unheard = drive->unheard,
         .now = (int64_t)time(NULL),
     };
     return judge_session(&input);
@@ -337,12 +345,24 @@ static struct judgement judge_start(enum err err, const struct diag *diag)
     return out;
 }
 
+/* The program was not run, because it cannot be confined. */
+static struct judgement judge_refusal(const char *reason)
+{
+    struct judgement out = {
+        .outcome = OUTCOME_BLOCKED,
+        .lacks = OUTCOME_LACKS_START,
+    };
+    strbuf_adds(&out.reason, "it could not be confined: ");
+    strbuf_add(&out.reason, reason, strcspn(reason, "\n"));
+    return out;
+}
+
 /* Return whether the program lacks a requirement to start; *out names it. */
 static bool lacks(const struct drive *drive, struct judgement *out)
 {
     const struct adapter *adapter = drive->brief.adapter;
     const char *name = adapter->root_variable;
-    bool given = name == NULL || geteuid() != 0 ||
+    bool given = name == NULL || geteuid() != 0 || drive->prefix->count > 0 ||
                  drive->brief.call.permissions != ADAPTER_FULL ||
                  getenv(name) != NULL;
     if (given) {
@@ -373,6 +393,12 @@ static struct judgement run_twice(struct drive *drive)
         enum err err = run_program(drive, &end, &diag);
         if (err != ERR_OK) {
             return judge_start(err, &diag);
+        }
+        const char *refusal = confine_refusal(drive->prefix,
+                                              end.code,
+                                              strbuf_text(&drive->errors));
+        if (refusal != NULL) {
+            return judge_refusal(refusal);
         }
         read_files(drive);
         struct judgement judgement = judge(drive, &end);
@@ -446,9 +472,9 @@ static void take_variable(const char *item)
     strbuf_release(&name);
 }
 
-int drive_session(const char *dir)
+int drive_session(const char *dir, const struct confine_prefix *prefix)
 {
-    struct drive drive = {.dir = dir};
+    struct drive drive = {.dir = dir, .prefix = prefix};
     struct diag diag = {0};
     struct judgement judgement = {0};
     enum err err = runner_prepare(&diag);

@@ -9,7 +9,10 @@
 #ifndef AGENT_DRIVE_H
 #define AGENT_DRIVE_H
 
-/* Run it in the working directory; return the exit code of this process. */
-int drive_session(const char *dir);
+#include "agent/confine.h"
+
+/* Run it in the working directory, its program confined by the prefix; return
+ * the exit code of this process. */
+int drive_session(const char *dir, const struct confine_prefix *prefix);
 
 #endif /* AGENT_DRIVE_H */

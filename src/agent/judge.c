@@ -248,6 +248,15 @@ static void judge_failure(struct judgement *out,
     add_error(&out->reason, input);
 }
 
+/* A checkpoint, so that the next session gets an operator's message. */
+static void judge_message(struct judgement *out)
+{
+    judge_release(out);
+    out->outcome = OUTCOME_CHECKPOINT;
+    out->progress = true;
+    strbuf_adds(&out->reason, "an operator has a message");
+}
+
 struct judgement judge_session(const struct judge_input *input)
 {
     struct judgement out = {.outcome = OUTCOME_FAILED};
@@ -256,6 +265,8 @@ struct judgement judge_session(const struct judge_input *input)
         strbuf_adds(&out.reason, "the session was stopped by another process");
     } else if (input->end->stop == RUNNER_CHECKPOINT) {
         out.outcome = OUTCOME_CHECKPOINT;
+    } else if (input->end->stop == RUNNER_MESSAGE) {
+        judge_message(&out);
     } else if (!seen->finished || !seen->succeeded || input->end->signal != 0) {
         judge_failure(&out, input);
     } else if (seen->denials.len > 0 && input->brief->writes &&
@@ -268,6 +279,12 @@ struct judgement judge_session(const struct judge_input *input)
                    adapter_cut(denials, DENIALS_BYTES_MAX));
     } else {
         judge_answer(&out, input);
+    }
+    bool answered = out.outcome == OUTCOME_DONE ||
+                    out.outcome == OUTCOME_CHANGES ||
+                    out.outcome == OUTCOME_BLOCKED;
+    if (input->unheard && answered) {
+        judge_message(&out);
     }
     return out;
 }

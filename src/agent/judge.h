@@ -4,7 +4,9 @@
  *
  * The first rule that applies decides:
  *
- * 1. The runner stopped the program: checkpoint, or failed.
+ * 1. The runner stopped the program: checkpoint, or failed. So that an operator
+ *    is heard, a message that comes too late for that makes a checkpoint of an
+ *    answer.
  * 2. A limit: refused, its work is kept.
  * 3. A bad key or an empty account: refused, and the provider is stopped.
  * 4. No final event that reports success: failed, whatever the exit code. 2 and
@@ -35,6 +37,7 @@ struct judge_input {
     const struct runner_end *end;
     const char *errors; /* tail of its standard error */
     bool committed;     /* the session has left a new commit */
+    bool unheard;       /* an operator has a message for it */
     int64_t now;        /* seconds since 1970; 0: do not parse times of day */
 };
 
@@ -51,8 +54,9 @@ struct judgement {
     struct strbuf feedback;  /* for the stage that works again; may be empty */
     int64_t retry_at;        /* of a refusal; seconds since 1970, 0: unknown */
     enum outcome_lack lacks; /* of a blocked session */
-    bool stop;  /* an operator must act before the provider is used */
-    bool again; /* the conversation is gone: start without it */
+    bool stop;     /* an operator must act before the provider is used */
+    bool again;    /* the conversation is gone: start without it */
+    bool progress; /* of a checkpoint: earlier ones do not count */
     struct judge_task *tasks;
     uint32_t task_count;
 };

@@ -2,8 +2,9 @@
 /*
  * sluice-agent: the first process of a coding agent's session.
  *
- *   sluice-agent DIR                a session; DIR is its attempt directory
- *   sluice-agent --meters PROGRAM   print the meters of a program's account
+ *   sluice-agent DIR [WORD...]      a session; DIR is its attempt directory,
+ * and the words confine its program sluice-agent --meters PROGRAM   print the
+ * meters of a program's account
  *
  * Users do not call it.
  */
@@ -57,8 +58,12 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "--meters") == 0) {
         return print_meters(argv[2]);
     }
-    if (argc != 2 || argv[1][0] != '/') {
+    if (argc < 2 || argv[1][0] != '/') {
         return complain("internal: sluice runs it");
     }
-    return drive_session(argv[1]);
+    struct confine_prefix prefix = {
+        .words = (const char *const *)argv + 2,
+        .count = (uint32_t)argc - 2,
+    };
+    return drive_session(argv[1], &prefix);
 }

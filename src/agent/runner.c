@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "exec/proctree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,6 +24,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -161,6 +163,26 @@ static void read_stream(struct run *run, struct stream *stream)
     }
 }
 
+/* Ask the program to exit; in a sandbox, all processes below us. */
+static void ask_to_exit(const struct run *run)
+{
+    (void)kill(-run->pid, SIGTERM);
+    if (!run->runner->confined) {
+        return;
+    }
+    struct proctree tree = {0};
+    proctree_add_all(&tree);
+    for (uint32_t ix = 0; ix < tree.count; ix++) {
+        int fd;
+        if (tree.items[ix].stat[RECORD_STAT_GROUP] != (uint64_t)run->pid &&
+            proctree_open(&tree.items[ix], &fd) == 0) {
+            (void)syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0U);
+            (void)close(fd);
+        }
+    }
+    proctree_release(&tree);
+}
+
 /* Stop the program: SIGTERM to its group now, SIGKILL later. A program that has
  * already exited by itself does not count as stopped. */
 static void stop_program(struct run *run, enum runner_stop why)
@@ -172,7 +194,7 @@ static void stop_program(struct run *run, enum runner_stop why)
         run->stop = why;
     }
     if (run->kill_at_ms == 0) {
-        (void)kill(-run->pid, SIGTERM);
+        ask_to_exit(run);
         run->kill_at_ms = now_ms() + RUNNER_GRACE_MS;
     }
 }
@@ -207,6 +229,14 @@ static bool is_wanted(const struct run *run)
 {
     return run->runner->checkpoint != NULL && run->stop == RUNNER_RAN &&
            access(run->runner->checkpoint, F_OK) == 0;
+}
+
+bool runner_has_message(const struct runner *runner)
+{
+    struct stat stat;
+    return runner->messages != NULL && lstat(runner->messages, &stat) == 0 &&
+           S_ISREG(stat.st_mode) &&
+           (size_t)stat.st_size > runner->messages_bytes;
 }
 
 static int timeout_ms(const struct run *run)
@@ -250,6 +280,9 @@ static void watch(struct run *run)
         take_signals(run);
         if (is_wanted(run)) {
             stop_program(run, RUNNER_CHECKPOINT);
+        }
+        if (run->stop == RUNNER_RAN && runner_has_message(run->runner)) {
+            stop_program(run, RUNNER_MESSAGE);
         }
         if (!run->exited && run->kill_at_ms > 0 &&
             now_ms() >= run->kill_at_ms) {

@@ -24,6 +24,7 @@ enum { RUNNER_GRACE_MS = 5000 };
 enum runner_stop {
     RUNNER_RAN,        /* not stopped: it exited or was killed */
     RUNNER_CHECKPOINT, /* SIGUSR1, or the checkpoint file */
+    RUNNER_MESSAGE,    /* an operator has a message */
     RUNNER_TERMINATED, /* SIGTERM, SIGINT, SIGHUP */
 };
 
@@ -40,6 +41,10 @@ struct runner {
     const char *input;       /* file for its standard input */
     const char *events;      /* file that keeps its standard output */
     const char *checkpoint;  /* file that asks for a checkpoint, or NULL */
+    const char *messages;    /* file with messages of operators, or NULL, ... */
+    size_t messages_bytes;   /* ... of which the program knows these bytes */
+    bool confined; /* the program is below a sandbox, which does not pass
+                      signals on */
     runner_line_fn line;
     void *ctx;
 };
@@ -57,6 +62,9 @@ MUST_USE enum err runner_prepare(struct diag *diag);
 MUST_USE enum err runner_run(const struct runner *runner,
                              struct runner_end *end_out,
                              struct diag *diag);
+
+/* Whether the file of messages has one that the program does not know. */
+bool runner_has_message(const struct runner *runner);
 
 /* Append the whole output of a short command; return its exit code, or -1. */
 int runner_output(struct strbuf *out, const char *const *argv);

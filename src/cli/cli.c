@@ -165,6 +165,21 @@ store_option(struct cli_line *line, const struct cli_option *option, char *text)
     return CLI_OK;
 }
 
+static int take_label(struct cli_line *line, const char *label)
+{
+    struct labels *labels = &line->wanted.labels;
+    if (label[0] == '\0') {
+        return cli_fail(line->command, "--label needs a name");
+    }
+    if (labels->count == LABELS_WANTED_MAX) {
+        return cli_fail(line->command,
+                        "too many labels; at most %d can be given",
+                        LABELS_WANTED_MAX);
+    }
+    labels->names[labels->count++] = label;
+    return CLI_OK;
+}
+
 static int take_option(struct cli_line *line, int code, char *argument)
 {
     const struct cli_option *option = line->command->options;
@@ -181,6 +196,8 @@ static int take_option(struct cli_line *line, int code, char *argument)
     case CLIENT_OPT_JSON:
         line->json = true;
         return CLI_OK;
+    case CLIENT_OPT_LABEL:
+        return take_label(line, argument);
     default:
         return code >= CLI_AT_FIRST
                    ? store_option(line, option, argument)
@@ -270,7 +287,11 @@ int cli_check_id(const struct cli_command *command,
                                  : "the %s's id is too long",
                         what);
     }
-    if (strspn(name, alphabet) != len) {
+    /* Only a built-in task has a name that ends so. */
+    static const char base[] = "/+base";
+    size_t end = sizeof(base) - 1;
+    bool built_in = len > end && strcmp(name + len - end, base) == 0;
+    if (strspn(name, alphabet) < len - (built_in ? end - 1 : 0)) {
         return cli_fail(command,
                         "\"%s\" is not a valid id of a %s: use letters, digits "
                         "and . _ # : / -",
@@ -560,7 +581,8 @@ void cli_print_errors(const struct cli_file *file,
     }
 }
 
-struct plan *cli_read_plan(const struct cli_file *file, bool json)
+struct plan *
+cli_read_plan(const struct cli_file *file, int64_t start_ns, bool json)
 {
     struct plan_source source = {
         .file = file->path,
@@ -572,6 +594,10 @@ struct plan *cli_read_plan(const struct cli_file *file, bool json)
     struct plan *plan = NULL;
     if (!plan_read(&plan, &source, &errors)) {
         cli_print_errors(file, &errors, json);
+    } else if (plan_find_past(plan, start_ns, &errors)) {
+        cli_print_errors(file, &errors, json);
+        plan_free(plan);
+        plan = NULL;
     }
     plan_errors_release(&errors);
     return plan;

@@ -76,7 +76,7 @@ struct cli_line {
     const struct cli_command *command;
     int argc;
     char **argv;
-    struct glance_options wanted; /* --store and --run */
+    struct glance_options wanted; /* --store, --run and --label */
     bool json;
 };
 
@@ -84,30 +84,37 @@ struct cli_line {
 #define CLI_COMMANDS(X)                                                        \
     X(add)                                                                     \
     X(answer)                                                                  \
+    X(approve)                                                                 \
     X(budget)                                                                  \
     X(cancel)                                                                  \
     X(cap)                                                                     \
     X(check)                                                                   \
     X(doctor)                                                                  \
     X(drain)                                                                   \
+    X(first)                                                                   \
     X(gc)                                                                      \
     X(handoff)                                                                 \
     X(hold)                                                                    \
     X(import)                                                                  \
     X(init)                                                                    \
+    X(limit)                                                                   \
     X(log)                                                                     \
     X(metrics)                                                                 \
     X(pause)                                                                   \
+    X(priority)                                                                \
     X(release)                                                                 \
     X(report)                                                                  \
+    X(rerun)                                                                   \
     X(resume)                                                                  \
     X(retry)                                                                   \
     X(run)                                                                     \
     X(simulate)                                                                \
     X(skip)                                                                    \
     X(status)                                                                  \
+    X(tell)                                                                    \
     X(top)                                                                     \
     X(usage)                                                                   \
+    X(verify)                                                                  \
     X(wait)                                                                    \
     X(why)
 
@@ -126,12 +133,22 @@ CLI_COMMANDS(CLI_DECLARE)
     {                                                                          \
         "run", "RUN", "the run, if there are several", CLIENT_OPT_RUN          \
     }
+#define CLIENT_OPTION_LABEL                                                    \
+    {                                                                          \
+        "label", "LABEL", "list only tasks with this label; repeatable",       \
+            CLIENT_OPT_LABEL                                                   \
+    }
 #define CLIENT_OPTION_JSON                                                     \
     {                                                                          \
         "json", NULL, "print JSON", CLIENT_OPT_JSON                            \
     }
 
-enum { CLIENT_OPT_STORE = 301, CLIENT_OPT_RUN, CLIENT_OPT_JSON };
+enum {
+    CLIENT_OPT_STORE = 301,
+    CLIENT_OPT_RUN,
+    CLIENT_OPT_JSON,
+    CLIENT_OPT_LABEL,
+};
 
 enum { CLI_END = -1, CLI_BAD = -2, CLI_HELP = -3 };
 
@@ -239,10 +256,12 @@ void cli_print_errors(const struct cli_file *file,
                       bool json);
 
 /*
- * Parse a plan from a file in memory. Return NULL if it is invalid, after
- * printing its errors with cli_print_errors().
+ * Parse a plan from a file in memory, for a run that starts at that wall clock
+ * time. Return NULL if it is invalid or has dates before that, after printing
+ * its errors with cli_print_errors().
  */
-struct plan *cli_read_plan(const struct cli_file *file, bool json);
+struct plan *
+cli_read_plan(const struct cli_file *file, int64_t start_ns, bool json);
 
 /* Number of processors that this process may use. */
 uint32_t cli_processors(void);

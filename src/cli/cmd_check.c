@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sluice check: validate a plan; print its errors or a summary. */
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -7,10 +8,13 @@
 #include "cli/results.h"
 #include "cli/warnings.h"
 #include "engine/engine.h"
+#include "git/names.h"
 #include "plan/load.h"
+#include "plan/twin.h"
 #include "sim/profile.h"
 #include "sim/sim.h"
 #include "view/client.h"
+#include "view/eta.h"
 #include "view/usage.h"
 
 #include <stdio.h>
@@ -25,9 +29,11 @@ struct check {
 /* The data to print. */
 struct summary {
     const struct cli_file *file;
+    const char *folder; /* where relative paths of the plan begin */
     const struct plan *plan;
     struct profile profile;
     const struct sim_result *result;
+    struct eta_end forecast;
     uint32_t *class_tasks;
     int64_t *class_work_ns;
     struct plan_errors warnings;
@@ -162,6 +168,82 @@ static void add_costs(struct strbuf *out, const struct plan *plan)
     add_cost(out, PLAN_LIMIT_BUDGET_TOKENS, cost.tokens, plan->budget.tokens);
 }
 
+/* Append the repos that have the path of repo `ix`, from the first of them on,
+ * as names or as their agent branches. */
+static void add_twins(struct strbuf *out,
+                      const struct summary *summary,
+                      uint32_t ix,
+                      bool branches)
+{
+    const struct plan *plan = summary->plan;
+    for (uint32_t at = ix; at < plan->repo_count; at++) {
+        const char *name = plan->repos[at].name;
+        if (at != ix && twin_find(plan, summary->folder, at) != ix) {
+            continue;
+        }
+        strbuf_adds(out, at == ix ? "" : " and ");
+        if (branches) {
+            names_add_branch(out, "RUN", name, NULL);
+        } else {
+            strbuf_adds(out, name);
+        }
+    }
+}
+
+/* Whether repo `ix` is the first of several with its path. */
+static bool is_first_twin(const struct summary *summary, uint32_t ix)
+{
+    uint32_t twin = twin_find(summary->plan, summary->folder, ix);
+    return twin != PLAN_NONE && twin > ix;
+}
+
+static void add_shared(struct strbuf *out, const struct summary *summary)
+{
+    for (uint32_t ix = 0; ix < summary->plan->repo_count; ix++) {
+        if (is_first_twin(summary, ix)) {
+            strbuf_addf(out,
+                        "  one repository     %s: ",
+                        summary->plan->repos[ix].path);
+            add_twins(out, summary, ix, false);
+            strbuf_adds(out, ", which merge into ");
+            add_twins(out, summary, ix, true);
+            strbuf_adds(out, "\n");
+        }
+    }
+}
+
+static void json_shared(struct jsonw *json, const struct summary *summary)
+{
+    const struct plan *plan = summary->plan;
+    jsonw_array(json, "shared");
+    for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
+        if (!is_first_twin(summary, ix)) {
+            continue;
+        }
+        jsonw_object(json, NULL);
+        jsonw_text(json, "path", plan->repos[ix].path);
+        jsonw_array(json, "repos");
+        jsonw_text(json, NULL, plan->repos[ix].name);
+        for (uint32_t at = ix + 1; at < plan->repo_count; at++) {
+            if (twin_find(plan, summary->folder, at) == ix) {
+                jsonw_text(json, NULL, plan->repos[at].name);
+            }
+        }
+        jsonw_array_end(json);
+        jsonw_object_end(json);
+    }
+    jsonw_array_end(json);
+}
+
+static void add_forecast(struct strbuf *out, const struct eta_end *forecast)
+{
+    if (forecast->runs > 0) {
+        strbuf_adds(out, "  forecast           ");
+        eta_add_range(out, forecast);
+        strbuf_adds(out, "\n");
+    }
+}
+
 static void print_text(struct strbuf *out, const struct summary *summary)
 {
     const struct plan *plan = summary->plan;
@@ -192,7 +274,9 @@ static void print_text(struct strbuf *out, const struct summary *summary)
     strbuf_addf(out,
                 " with policy %s\n",
                 sim_policy_name(summary->result->policy));
+    add_forecast(out, &summary->forecast);
     add_costs(out, plan);
+    add_shared(out, summary);
     strbuf_adds(out, "  binding limits     ");
     add_limits(out, summary);
     if (summary->result->left_count > 0) {
@@ -297,12 +381,16 @@ static void print_json(struct strbuf *out, const struct summary *summary)
     jsonw_int(&json, "peak_sessions", summary->result->lane_count);
     jsonw_duration(&json, "makespan_s", summary->result->makespan_ns);
     jsonw_line(&json, 1);
+    eta_add_json(&json, "forecast", &summary->forecast);
+    jsonw_line(&json, 1);
     jsonw_number(&json, "expected_usd", 10, (double)cost.usd / PLAN_USD);
     jsonw_int(&json, "expected_tokens", cost.tokens);
     jsonw_line(&json, 1);
     json_limits(&json, summary);
     jsonw_line(&json, 1);
     jsonw_int(&json, "not_done", summary->result->left_count);
+    jsonw_line(&json, 1);
+    json_shared(&json, summary);
     jsonw_line(&json, 1);
     json_warnings(&json, &summary->warnings);
     jsonw_finish(&json);
@@ -311,13 +399,12 @@ static void print_json(struct strbuf *out, const struct summary *summary)
 /* Whether the plan would run on this machine; print the errors if not. */
 static bool can_run(const struct cli_file *file,
                     const struct plan *plan,
-                    const char *path,
+                    const char *folder,
                     const struct check *check)
 {
     struct diag diag = {0};
     struct plan_errors faults = {0};
-    char *folder = check->no_disk ? NULL : cli_folder(path);
-    if (folder != NULL) {
+    if (!check->no_disk) {
         faults = warnings_find_faults(plan, folder);
     }
     struct plan_mark mark;
@@ -329,12 +416,12 @@ static bool can_run(const struct cli_file *file,
         cli_print_errors(file, &faults, check->line.json);
     }
     plan_errors_release(&faults);
-    mem_free(folder);
     return good;
 }
 
 static int summarise(const struct cli_file *file,
                      struct plan *plan,
+                     const char *folder,
                      const struct check *check)
 {
     struct diag diag = {0};
@@ -342,18 +429,21 @@ static int summarise(const struct cli_file *file,
     struct sim_options options = {
         .policy = plan->policy,
         .rules = SIM_RULES_ALL,
+        .start_ns = clock_wall_ns(),
     };
     if (sim_run(&result, plan, &options, &diag) != ERR_OK) {
         return cli_fail(check->line.command, "%s: %s", file->path, diag.text);
     }
     struct summary summary = {
         .file = file,
+        .folder = folder,
         .plan = plan,
         .profile = profile_of(plan),
         .result = result,
+        .forecast = eta_of_plan(plan, options.start_ns),
     };
     count_classes(&summary);
-    summary.warnings = warnings_find(plan, !check->no_disk);
+    summary.warnings = warnings_find(plan, folder, !check->no_disk);
     struct strbuf out = {0};
     if (check->line.json) {
         print_json(&out, &summary);
@@ -387,17 +477,21 @@ static int run(const struct cli_command *command, int argc, char **argv)
     if (cli_read_file(&file, path, &diag) != ERR_OK) {
         return cli_fail(command, "%s", diag.text);
     }
-    struct plan *plan = cli_read_plan(&file, check.line.json);
+    struct plan *plan = cli_read_plan(&file, clock_wall_ns(), check.line.json);
     enum err err = ERR_OK;
     if (plan != NULL && store != NULL) {
         err = client_expect(plan, store, &diag);
     }
     code = CLI_USAGE;
+    char *folder = cli_folder(path);
     if (err != ERR_OK) {
         code = cli_fail_store(command, err, &diag);
-    } else if (plan != NULL && can_run(&file, plan, path, &check)) {
-        code = summarise(&file, plan, &check);
+    } else if (plan != NULL && folder == NULL) {
+        code = cli_fail(command, "%s: cannot find its directory", path);
+    } else if (plan != NULL && can_run(&file, plan, folder, &check)) {
+        code = summarise(&file, plan, folder, &check);
     }
+    mem_free(folder);
     plan_free(plan);
     cli_release_file(&file);
     return code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands of an operator: add, cap, pause, resume, hold, release, retry,
- * skip, cancel, answer, drain.
+ * The commands of an operator: add, answer, approve, cancel, cap, drain, first,
+ * hold, pause, priority, release, rerun, resume, retry, skip, tell.
  *
  * Each sends one request (see engine/request.h) and prints one answer. Only
  * errors that the command line alone shows are rejected here. The scheduler
@@ -11,8 +11,10 @@
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/request.h"
+#include "engine/request.h"
 #include "view/client.h"
 #include "work/owner.h"
 
@@ -29,7 +31,7 @@ enum {
     OPT_DOWN = 1,
     OPT_TIMEOUT,
     OPT_UP,
-    ANSWER_BYTES_MAX = 64 << 10,
+    TEXT_BYTES_MAX = 64 << 10,
     DRAIN_US = 200000, /* between checks that the scheduler is alive */
 };
 
@@ -37,7 +39,8 @@ enum {
 struct control {
     struct cli_line line;
     const char *provider;
-    int step; /* of the cap; 0: none */
+    const char *key; /* of a fragment */
+    int step;        /* of the cap; 0: none */
     bool wait;
     int64_t timeout_ns; /* DURATION_MAX_NS: forever */
     char **operands;
@@ -195,7 +198,7 @@ static const char *read_task(const struct control *control)
                                                                      : NULL;
 }
 
-/* hold, release, skip: the operand is a task. */
+/* first, hold, release, rerun, skip: the operand is a task. */
 static int run_task(const struct cli_command *command, int argc, char **argv)
 {
     struct control control;
@@ -276,8 +279,10 @@ static int run_either(const struct cli_command *command, int argc, char **argv)
     return carry_out(&control);
 }
 
-/* Read the answer (operands or standard input). CLI_END, or the exit code. */
-static int read_text(const struct control *control, struct strbuf *out)
+/* Read a text (operands or standard input), called `what` in messages. CLI_END,
+ * or the exit code. */
+static int
+read_text(const struct control *control, const char *what, struct strbuf *out)
 {
     char **words = control->operands + 1;
     int count = control->operand_count - 1;
@@ -297,21 +302,42 @@ static int read_text(const struct control *control, struct strbuf *out)
     }
     const char *text = strbuf_text(out);
     if (text[strspn(text, " \t\r\n")] == '\0') {
-        return cli_fail(control->line.command, "empty answer");
+        return cli_fail(control->line.command, "empty %s", what);
     }
-    if (out->len > ANSWER_BYTES_MAX) {
+    if (out->len > TEXT_BYTES_MAX) {
         return cli_fail(control->line.command,
-                        "the answer has %zu bytes, more than %d: put it into a "
-                        "file and answer with its path",
+                        "the %s has %zu bytes, more than %d: put it into a "
+                        "file and send its path",
+                        what,
                         out->len,
-                        ANSWER_BYTES_MAX);
+                        TEXT_BYTES_MAX);
     }
     json_t *checked = json_stringn(text, out->len);
     bool good = checked != NULL && strlen(text) == out->len;
     json_decref(checked);
     return good ? CLI_END
                 : cli_fail(control->line.command,
-                           "the answer is not valid UTF-8");
+                           "the %s is not valid UTF-8",
+                           what);
+}
+
+static int check_key(const struct cli_command *command, const char *key)
+{
+    size_t len = strlen(key);
+    if (len == 0 || len > REQUEST_KEY_BYTES_MAX) {
+        return cli_fail(command,
+                        "the key has %zu bytes: use 1 to %d",
+                        len,
+                        REQUEST_KEY_BYTES_MAX);
+    }
+    for (const char *at = key; *at != '\0'; at++) {
+        if ((unsigned char)*at < ' ' || *at == 127) {
+            return cli_fail(command, "the key contains a control character");
+        }
+    }
+    return utf8_is_valid(key, len)
+               ? CLI_OK
+               : cli_fail(command, "the key is not valid UTF-8");
 }
 
 static int run_add(const struct cli_command *command, int argc, char **argv)
@@ -322,7 +348,8 @@ static int run_add(const struct cli_command *command, int argc, char **argv)
         return code;
     }
     const char *path = cli_operand(command, argc, argv);
-    if (path == NULL) {
+    if (path == NULL ||
+        (control.key != NULL && check_key(command, control.key) != CLI_OK)) {
         return CLI_USAGE;
     }
     struct cli_file file = {0};
@@ -334,6 +361,9 @@ static int run_add(const struct cli_command *command, int argc, char **argv)
         code = cli_fail(command, "%s contains a NUL byte", file.path);
     } else {
         struct jsonw *json = begin(&control);
+        if (control.key != NULL) {
+            jsonw_text(json, "fragment_key", control.key);
+        }
         jsonw_text(json, "file", file.path);
         jsonw_text(json, "text", file.text);
         code = carry_out(&control);
@@ -342,7 +372,61 @@ static int run_add(const struct cli_command *command, int argc, char **argv)
     return code;
 }
 
+/* answer, approve, tell: the operands are a task and a text, which `optional`
+ * lets be absent. */
+static int send_text(const struct cli_command *command,
+                     int argc,
+                     char **argv,
+                     const char *what,
+                     bool optional)
+{
+    struct control control;
+    int code = read_line(&control, command, argc, argv);
+    if (code != CLI_END) {
+        return code;
+    }
+    bool absent = control.operand_count == 1;
+    if (control.operand_count == 0 || (absent && !optional)) {
+        return cli_fail(command,
+                        absent     ? "missing TEXT (use - for standard input)"
+                        : optional ? "missing TASK"
+                                   : "missing TASK and TEXT");
+    }
+    const char *task = control.operands[0];
+    if (cli_check_id(command, "task", task) != CLI_OK) {
+        return CLI_USAGE;
+    }
+    struct strbuf text = {0};
+    code = absent ? CLI_END : read_text(&control, what, &text);
+    if (code == CLI_END) {
+        struct jsonw *json = begin(&control);
+        jsonw_text(json, "task", task);
+        if (!absent) {
+            jsonw_text(json, "text", strbuf_text(&text));
+        }
+        code = carry_out(&control);
+    }
+    strbuf_release(&text);
+    return code;
+}
+
 static int run_answer(const struct cli_command *command, int argc, char **argv)
+{
+    return send_text(command, argc, argv, "answer", false);
+}
+
+static int run_approve(const struct cli_command *command, int argc, char **argv)
+{
+    return send_text(command, argc, argv, "text", true);
+}
+
+static int run_tell(const struct cli_command *command, int argc, char **argv)
+{
+    return send_text(command, argc, argv, "message", false);
+}
+
+static int
+run_priority(const struct cli_command *command, int argc, char **argv)
 {
     struct control control;
     int code = read_line(&control, command, argc, argv);
@@ -351,24 +435,29 @@ static int run_answer(const struct cli_command *command, int argc, char **argv)
     }
     if (control.operand_count < 2) {
         return cli_fail(command,
-                        control.operand_count == 0
-                            ? "missing TASK and TEXT"
-                            : "missing TEXT (use - for standard input)");
+                        control.operand_count == 0 ? "missing TASK and N"
+                                                   : "missing N");
+    }
+    if (control.operand_count > 2) {
+        return cli_fail(command,
+                        "unexpected argument \"%s\"; name one task or group",
+                        control.operands[2]);
     }
     const char *task = control.operands[0];
+    const char *text = control.operands[1];
     if (cli_check_id(command, "task", task) != CLI_OK) {
         return CLI_USAGE;
     }
-    struct strbuf text = {0};
-    code = read_text(&control, &text);
-    if (code == CLI_END) {
-        struct jsonw *json = begin(&control);
-        jsonw_text(json, "task", task);
-        jsonw_text(json, "text", strbuf_text(&text));
-        code = carry_out(&control);
+    if (text[0] < '0' || text[0] > '9' || text[1] != '\0') {
+        return cli_fail(command,
+                        "invalid priority \"%s\": use a number from 0, the "
+                        "most urgent, to 9",
+                        text);
     }
-    strbuf_release(&text);
-    return code;
+    struct jsonw *json = begin(&control);
+    jsonw_text(json, "task", task);
+    jsonw_int(json, "priority", text[0] - '0');
+    return carry_out(&control);
 }
 
 /* --- drain -------------------------------------------------------------- */
@@ -593,11 +682,22 @@ static const struct cli_option drain_options[] = {
     {0},
 };
 
+static const struct cli_option add_options[] = {
+    CLIENT_OPTION_JSON,
+    {"key",
+     "KEY",
+     "add nothing if the run has a fragment of this key",
+     CLI_AT(control, key)},
+    CLIENT_OPTION_RUN,
+    CLIENT_OPTION_STORE,
+    {0},
+};
+
 const struct cli_command cli_add = {
     .name = "add",
     .synopsis = "[OPTION]... FRAGMENT",
     .summary = "add tasks and groups to an unfinished run",
-    .options = common_options,
+    .options = add_options,
     .run = run_add,
 };
 
@@ -609,10 +709,18 @@ const struct cli_command cli_answer = {
     .run = run_answer,
 };
 
+const struct cli_command cli_approve = {
+    .name = "approve",
+    .synopsis = "[OPTION]... TASK [TEXT...]",
+    .summary = "let a task start that waits for approval",
+    .options = common_options,
+    .run = run_approve,
+};
+
 const struct cli_command cli_cancel = {
     .name = "cancel",
     .synopsis = "[OPTION]... TASK | --run RUN",
-    .summary = "cancel a task or a run for good",
+    .summary = "cancel a task, a group or a run for good",
     .options = common_options,
     .run = run_either,
 };
@@ -635,6 +743,14 @@ const struct cli_command cli_drain = {
     .run = run_drain,
 };
 
+const struct cli_command cli_first = {
+    .name = "first",
+    .synopsis = "[OPTION]... TASK",
+    .summary = "let a task start before all others",
+    .options = common_options,
+    .run = run_task,
+};
+
 const struct cli_command cli_hold = {
     .name = "hold",
     .synopsis = "[OPTION]... TASK",
@@ -651,10 +767,26 @@ const struct cli_command cli_pause = {
     .run = run_whole,
 };
 
+const struct cli_command cli_priority = {
+    .name = "priority",
+    .synopsis = "[OPTION]... TASK N",
+    .summary = "change the priority of a task or group",
+    .options = common_options,
+    .run = run_priority,
+};
+
 const struct cli_command cli_release = {
     .name = "release",
     .synopsis = "[OPTION]... TASK",
     .summary = "let a held task start",
+    .options = common_options,
+    .run = run_task,
+};
+
+const struct cli_command cli_rerun = {
+    .name = "rerun",
+    .synopsis = "[OPTION]... TASK",
+    .summary = "run a done task again, and all that depends on it",
     .options = common_options,
     .run = run_task,
 };
@@ -681,4 +813,12 @@ const struct cli_command cli_skip = {
     .summary = "skip a task and its dependents",
     .options = common_options,
     .run = run_task,
+};
+
+const struct cli_command cli_tell = {
+    .name = "tell",
+    .synopsis = "[OPTION]... TASK TEXT...",
+    .summary = "send a message to a running session",
+    .options = common_options,
+    .run = run_tell,
 };

@@ -27,6 +27,7 @@
 #include "engine/engine.h"
 #include "git/names.h"
 #include "git/sweep.h"
+#include "plan/twin.h"
 #include "view/client.h"
 #include "view/task_log.h"
 #include "work/home.h"
@@ -651,6 +652,7 @@ static enum err sweep(struct gc *gc, const char *run, struct diag *diag)
             .store = home,
             .run = run,
             .repo = repo->name,
+            .entry = twin_name(of_run.plan, of_run.folder, ix),
             .owner = strbuf_text(&owner),
             .base = repo->base,
             .dry = gc->dry,
@@ -844,7 +846,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_gc = {
     .name = "gc",
     .synopsis = "[OPTION]...",
-    .summary = "remove files, worktrees and branches of finished runs",
+    .summary = "remove files, checkouts and branches of finished runs",
     .options = options,
     .operand = CLI_OPERAND_NONE,
     .run = run,

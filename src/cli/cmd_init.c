@@ -6,6 +6,7 @@
  * strings, and the plan is parsed before it is written, so that init never
  * writes a plan that `sluice check` rejects.
  */
+#include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/plain.h"
@@ -105,7 +106,7 @@ static void add_head(struct strbuf *out, const char *name)
                 "#   sluice run " PLAN_FILE
                 "        # run it; the same command continues it\n"
                 "#\n"
-                "# Each issue gets a branch and a worktree of its own. Your "
+                "# Each issue gets a branch and a checkout of its own. Your "
                 "branches stay\n"
                 "# unchanged: the result is the branch sluice/NAME/main of "
                 "each repository.\n"
@@ -246,7 +247,7 @@ static bool is_sound(const struct strbuf *text)
         .text = text->text,
         .bytes = text->len,
     };
-    struct plan *plan = cli_read_plan(&file, false);
+    struct plan *plan = cli_read_plan(&file, clock_wall_ns(), false);
     plan_free(plan);
     return plan != NULL;
 }

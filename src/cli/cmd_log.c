@@ -315,9 +315,13 @@ begin(struct log *log, const struct task_log *attempt, struct diag *diag)
         show_end(log);
     }
     log->shown = *attempt;
-    if (another && log->terminal && !log->line.json) {
+    if ((another || attempt->confined) && log->terminal && !log->line.json &&
+        !log->path_only) {
         struct strbuf head = {0};
-        strbuf_addf(&head, "[sluice: attempt %u]\n", attempt->number);
+        strbuf_addf(&head,
+                    "[sluice: attempt %u%s]\n",
+                    attempt->number,
+                    attempt->confined ? ", in a sandbox" : "");
         write_out(log, &head);
         strbuf_release(&head);
     }

@@ -46,6 +46,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
 {
     struct args args = {.every_ns = 15 * SECOND_NS};
     int code = cli_parse(&args.line, command, argc, argv);
+    args.line.wanted.forecast = true;
     if (code == CLI_END) {
         code = carry_out(&args);
         strbuf_release(&args.out);

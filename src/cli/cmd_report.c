@@ -92,7 +92,8 @@ static int write_out(const struct args *args,
 
 static int make(const struct args *args,
                 const char *home,
-                const struct run_history *history)
+                const struct run_history *history,
+                const struct hindsight *hindsight)
 {
     struct stats stats;
     struct forecast forecast;
@@ -102,7 +103,9 @@ static int make(const struct args *args,
         .history = history,
         .stats = &stats,
         .forecast = &forecast,
+        .hindsight = hindsight,
         .wall_ns = clock_wall_ns(),
+        .labels = args->line.wanted.labels,
     };
     struct strbuf text = {0};
     (args->line.json ? report_json
@@ -134,8 +137,12 @@ static int carry_out(const struct args *args)
                                clock_wall_ns(),
                                &diag);
     }
+    struct hindsight hindsight = {0};
+    if (err == ERR_OK) {
+        err = hindsight_read(&hindsight, store, history.number, &diag);
+    }
     store_close(store);
-    int code = err == ERR_OK ? make(args, place.home, &history)
+    int code = err == ERR_OK ? make(args, place.home, &history, &hindsight)
                              : cli_fail_store(args->line.command, err, &diag);
     run_history_release(&history);
     store_place_release(&place);
@@ -162,6 +169,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
 
 static const struct cli_option options[] = {
     CLIENT_OPTION_JSON,
+    CLIENT_OPTION_LABEL,
     {"md", NULL, "print a summary in Markdown", CLI_AT(args, md)},
     {"output",
      "FILE",

@@ -15,6 +15,8 @@
 #include "cli/cli.h"
 #include "cli/next.h"
 #include "cli/preview.h"
+#include "cli/reading.h"
+#include "cli/take_over.h"
 #include "engine/loop.h"
 #include "engine/request.h"
 #include "store/event.h"
@@ -37,24 +39,19 @@
 
 enum {
     OPT_DRY = 'n',
-    OPT_NEW = 1,
+    OPT_AT = 1,
+    OPT_NEW,
     OPT_TAKE_OVER,
     OPT_UPDATE,
     OPT_WAIT,
     WATCH_US = 250000,
     SUBMIT_MS = 60000, /* parsing a large plan takes a while */
-    PING_MS = 1000,    /* a slower scheduler may be replaced */
-    KILL_TRIES = 200,
-    KILL_WAIT_US = 10000,
 };
-
-/* A process that applies a request without a scheduler signals that it is alive
- * at its start and each second. If silent for this long, it hangs. */
-#define REQUEST_SILENT_NS (60 * SECOND_NS)
 
 struct run {
     const struct cli_command *command;
     const char *store_option;
+    int64_t not_before_ns; /* wall clock; 0: start at once */
     bool dry;
     bool anew;
     bool take_over;
@@ -79,6 +76,7 @@ struct run {
     uint32_t interrupts;
     bool interrupted; /* exit although the run is unfinished */
     bool troubled;    /* the store is not writable */
+    bool doubtful;    /* the plan is valid only if it continues an old run */
     bool over;        /* the run finished or needs an operator */
     bool past;        /* the run had finished before */
     bool removed;     /* and gc has removed it */
@@ -88,6 +86,7 @@ struct run {
 };
 
 static const struct cli_option options[] = {
+    {"at", "WHEN", "start nothing before, such as 22:00", OPT_AT},
     {"dry-run", NULL, "print what would start and when; run nothing", OPT_DRY},
     CLIENT_OPTION_JSON,
     {"new", NULL, "start another run, even if a run has this name", OPT_NEW},
@@ -163,6 +162,9 @@ static void add_submit(struct strbuf *out, const struct run *run)
     jsonw_text(&json, "text", run->file.text);
     jsonw_int(&json, "processors", cli_processors());
     jsonw_bool(&json, "new", run->anew);
+    if (run->not_before_ns > 0) {
+        jsonw_int(&json, "not_before_ns", run->not_before_ns);
+    }
     jsonw_object_end(&json);
 }
 
@@ -474,57 +476,6 @@ static enum err watch(struct run *run)
 
 /* --- both roles --------------------------------------------------------- */
 
-/* Kill the process that holds the lock, if it is on this machine. */
-static enum err end_owner(struct run *run)
-{
-    struct store_owner owner;
-    enum err err = store_owner(run->store, &owner, &run->diag);
-    if (err == ERR_OK) {
-        return owner_kill(&owner, &run->diag);
-    }
-    return err == ERR_NOT_FOUND ? ERR_OK : err;
-}
-
-/*
- * Whether the lock holder will release the store soon: it applies a request
- * without being a scheduler, or it is a scheduler that is starting or exiting.
- * None of these listens on the socket.
- */
-static bool is_brief(struct run *run)
-{
-    struct store_owner owner;
-    struct diag ignored = {0};
-    enum err err = store_ping(run->store, PING_MS, &ignored);
-    if (err != ERR_NOT_FOUND ||
-        store_owner(run->store, &owner, &ignored) != ERR_OK) {
-        return err == ERR_NOT_FOUND; /* or the lock is free by now */
-    }
-    return owner.silent_ns >= 0 && owner.silent_ns < REQUEST_SILENT_NS;
-}
-
-static enum err take_over(struct run *run, uint64_t *epoch_out)
-{
-    struct store_owner self = owner_self();
-    int tries = 0; /* since the kill */
-    while (tries < KILL_TRIES) {
-        enum err err = store_take(run->store, &self, epoch_out, &run->diag);
-        if (err != ERR_BUSY) {
-            return err;
-        }
-        if (tries == 0 && !is_brief(run)) {
-            err = end_owner(run);
-            if (err != ERR_OK) {
-                return err;
-            }
-            tries = 1;
-        } else {
-            tries += tries > 0 ? 1 : 0;
-        }
-        (void)usleep(KILL_WAIT_US);
-    }
-    return ERR_BUSY;
-}
-
 /* Find a finished run of this plan, which is not repeated without --new. */
 static enum err look_back(struct run *run)
 {
@@ -562,7 +513,7 @@ static enum err see_through(struct run *run)
     }
     while (err == ERR_OK && !run->over && !run->interrupted) {
         err = run->take_over
-                  ? take_over(run, &epoch)
+                  ? take_over_store(run->store, &epoch, &run->diag)
                   : store_take(run->store, &self, &epoch, &run->diag);
         run->take_over = false;
         if (err == ERR_OK && run->id != NULL) {
@@ -838,6 +789,11 @@ static int execute(struct run *run)
         live_clear(run->live);
         live_free(run->live);
     }
+    if (err != ERR_OK && run->doubtful && run->failed == ERR_INVALID) {
+        /* This prints the errors. */
+        plan_free(cli_read_plan(&run->file, clock_wall_ns(), run->json));
+        return CLI_USAGE;
+    }
     if (err != ERR_OK) {
         (void)fprintf(stderr, "sluice run: %s\n", run->diag.text);
         return run->failed != ERR_OK ? err_exit_code(run->failed)
@@ -860,14 +816,22 @@ static int check_and_execute(struct run *run, const char *path)
     if (err != ERR_OK) {
         return cli_fail(run->command, "%s", run->diag.text);
     }
-    struct plan *plan = cli_read_plan(&run->file, run->json);
+    run->folder = cli_folder(path);
+    struct reading reading = {
+        .file = &run->file,
+        .folder = run->folder,
+        .store = run->store_option,
+        .json = run->json,
+        .fresh = run->anew || run->update || run->dry,
+    };
+    struct plan *plan = reading_plan(&reading);
+    run->doubtful = reading.doubtful;
     if (plan == NULL) {
         return CLI_USAGE;
     }
     int code;
     run->path = path;
     run->name = mem_strndup(plan->name, strlen(plan->name));
-    run->folder = cli_folder(path);
     if (run->folder == NULL) {
         code = cli_fail(run->command, "%s: cannot find its directory", path);
     } else if (!utf8_is_valid(run->folder, strlen(run->folder))) {
@@ -883,12 +847,34 @@ static int check_and_execute(struct run *run, const char *path)
         expect_history(run, plan);
         code = preview_print(plan, run->json);
     } else {
-        run->plan = plan;
+        run->plan = run->doubtful ? NULL : plan;
+        plan = run->doubtful ? plan : NULL;
         code = execute(run);
-        plan = run->plan;
+        plan_free(run->plan);
     }
     plan_free(plan);
     return code;
+}
+
+/* Read the time of --at; false after printing an error. */
+static bool read_time(struct run *run, const char *text)
+{
+    struct plan_time time;
+    if (!plan_parse_time(text, &time)) {
+        (void)cli_fail(run->command,
+                       "--at %s: not a time such as 22:00, 2030-01-31, "
+                       "\"2030-01-31 22:00\" or 2030-01-31T22:00:00Z",
+                       text);
+        return false;
+    }
+    run->not_before_ns = plan_time_ns(time, run->began_ns);
+    if (run->not_before_ns <= run->began_ns) {
+        (void)cli_fail(run->command,
+                       "--at %s is in the past: leave it out to start at once",
+                       text);
+        return false;
+    }
+    return true;
 }
 
 static int run_run(const struct cli_command *command, int argc, char **argv)
@@ -898,6 +884,11 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     int option;
     while ((option = cli_next(command, argc, argv, &argument)) != CLI_END) {
         switch (option) {
+        case OPT_AT:
+            if (!read_time(&run, argument)) {
+                return CLI_USAGE;
+            }
+            break;
         case OPT_DRY:
             run.dry = true;
             break;
@@ -928,6 +919,11 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     const char *path = cli_operand(command, argc, argv);
     if (path != NULL && run.update && run.anew) {
         return cli_fail(command, "--update and --new exclude each other");
+    }
+    if (path != NULL && run.not_before_ns > 0 && (run.update || run.dry)) {
+        return cli_fail(command,
+                        "--at and --%s exclude each other",
+                        run.update ? "update" : "dry-run");
     }
     int code = path != NULL ? check_and_execute(&run, path) : CLI_USAGE;
     cli_release_file(&run.file);

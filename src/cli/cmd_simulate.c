@@ -4,15 +4,16 @@
  *
  * Each simulation parses the plan again, because a simulation changes it.
  */
+#include "base/clock.h"
 #include "base/invariant.h"
 #include "base/macros.h"
 #include "base/mem.h"
+#include "cli/changes.h"
 #include "cli/cli.h"
+#include "cli/from_run.h"
 #include "cli/results.h"
 #include "plan/alias.h"
-#include "sim/gantt.h"
 #include "sim/sim.h"
-#include "sim/svg.h"
 #include "view/client.h"
 
 #include <errno.h>
@@ -24,10 +25,16 @@
 enum {
     OPT_AT = 1,
     OPT_BLOCK,
+    OPT_CAP,
     OPT_CHANGES,
     OPT_CHECKPOINT,
     OPT_FAIL,
+    OPT_FATAL,
+    OPT_GOAL,
     OPT_JITTER,
+    OPT_LATER,
+    OPT_LIMIT,
+    OPT_NOW,
     OPT_POLICY,
     OPT_REFUSE,
     OPT_RULES,
@@ -50,27 +57,14 @@ struct args {
     struct sim_options options;
     struct sim_script script;
     const char *svg_path;
-    bool policy_given;
+    struct changes changes;
+    const char *from_run;
+    bool planned; /* options that only a simulation of a plan has */
     bool baseline;
     bool compare;
     bool compare_rules;
     bool gantt;
 };
-
-static int set_policy(struct args *args, const char *name)
-{
-    for (size_t ix = 0; ix < ARRAY_COUNT(policies); ix++) {
-        if (strcmp(name, sim_policy_name(policies[ix])) == 0) {
-            args->options.policy = policies[ix];
-            args->policy_given = true;
-            return CLI_OK;
-        }
-    }
-    return cli_fail(
-        args->line.command,
-        "unknown policy \"%s\" (known: rank, fair, fifo, lookahead)",
-        name);
-}
 
 /* Parse "all", "none", or a comma-separated list of the four names. */
 static int set_rules(struct args *args, const char *list)
@@ -138,6 +132,20 @@ static int add_line(struct args *args, const char *word, const char *rest)
     return code;
 }
 
+/* Set the time at which the simulation starts. */
+static int set_now(struct args *args, const char *text)
+{
+    struct plan_time time;
+    if (!plan_parse_time(text, &time)) {
+        return cli_fail(args->line.command,
+                        "--now takes a time such as 22:00 or \"2030-01-31 "
+                        "22:00\", not \"%s\"",
+                        text);
+    }
+    args->options.start_ns = plan_time_ns(time, args->options.start_ns);
+    return CLI_OK;
+}
+
 /* --at takes two arguments: the time and the request. */
 static int add_at(struct args *args, const char *time, int argc, char **argv)
 {
@@ -186,6 +194,13 @@ static int add_script(struct args *args, const char *path)
                : cli_fail(args->line.command, "%s:%s", path, diag.text);
 }
 
+/* Whether an option changes a setting that a run has. */
+static bool is_setting(int code)
+{
+    return code == OPT_CAP || code == OPT_GOAL || code == OPT_LIMIT ||
+           code == OPT_POLICY;
+}
+
 static int take_option(struct cli_line *line,
                        const struct cli_option *option,
                        char *argument)
@@ -193,6 +208,7 @@ static int take_option(struct cli_line *line,
     struct args *args = (struct args *)line;
     unsigned long long number = 0;
     int result = CLI_OK;
+    args->planned = args->planned || !is_setting(option->code);
     switch (option->code) {
     case OPT_AT:
         return add_at(args, argument, line->argc, line->argv);
@@ -200,12 +216,22 @@ static int take_option(struct cli_line *line,
     case OPT_CHANGES:
     case OPT_CHECKPOINT:
     case OPT_FAIL:
+    case OPT_FATAL:
+    case OPT_LATER:
     case OPT_REFUSE:
         return add_line(args, option->name, argument);
     case OPT_SCRIPT:
         return add_script(args, argument);
+    case OPT_CAP:
+        return changes_cap(&args->changes, line->command, argument);
+    case OPT_LIMIT:
+        return changes_limit(&args->changes, line->command, argument);
+    case OPT_GOAL:
+        return changes_goal(&args->changes, line->command, argument);
     case OPT_POLICY:
-        return set_policy(args, argument);
+        return changes_policy(&args->changes, line->command, argument);
+    case OPT_NOW:
+        return set_now(args, argument);
     case OPT_RULES:
         return set_rules(args, argument);
     case OPT_JITTER:
@@ -254,12 +280,36 @@ static void release(struct outcome *outcomes, uint32_t count)
     }
 }
 
-/* One way to simulate; `own_policy`: the policy of the plan. */
+/* One way to simulate; `own_...`: that of the plan. */
 struct variant {
     enum plan_policy policy;
+    enum plan_goal goal;
     bool own_policy;
+    bool own_goal;
     uint32_t rules;
 };
+
+/* Add a variant for each policy; and if no goal was asked for, the other goal
+ * of the default policy. */
+static uint32_t
+add_policies(const struct args *args, struct variant *variants, uint32_t count)
+{
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(policies); ix++) {
+        variants[count++] = (struct variant){
+            .policy = policies[ix],
+            .goal = args->changes.goal,
+            .rules = args->options.rules,
+        };
+    }
+    if (!args->changes.goal_given) {
+        variants[count++] = (struct variant){
+            .policy = PLAN_POLICY_RANK,
+            .goal = PLAN_GOAL_FINISH_MANY,
+            .rules = args->options.rules,
+        };
+    }
+    return count;
+}
 
 /* List the requested simulations. */
 static uint32_t list_variants(const struct args *args, struct variant *variants)
@@ -270,18 +320,16 @@ static uint32_t list_variants(const struct args *args, struct variant *variants)
         variants[count++] = (struct variant){.policy = PLAN_POLICY_FIFO};
     }
     if (args->compare) {
-        for (uint32_t ix = 0; ix < ARRAY_COUNT(policies); ix++) {
-            variants[count++] =
-                (struct variant){.policy = policies[ix], .rules = rules};
-        }
-        return count;
+        return add_policies(args, variants, count);
     }
     uint32_t first = args->compare_rules ? 0 : rules;
     uint32_t last = args->compare_rules ? SIM_RULES_ALL : rules;
     for (uint32_t ix = first; ix <= last; ix++) {
         variants[count++] = (struct variant){
-            .policy = args->options.policy,
-            .own_policy = !args->policy_given,
+            .policy = args->changes.policy,
+            .goal = args->changes.goal,
+            .own_policy = !args->changes.policy_given,
+            .own_goal = !args->changes.goal_given,
             .rules = ix,
         };
     }
@@ -294,7 +342,9 @@ static int simulate(const struct args *args,
                     struct outcome *out)
 {
     struct diag diag = {0};
-    *out = (struct outcome){.plan = cli_read_plan(file, args->line.json)};
+    *out = (struct outcome){
+        .plan = cli_read_plan(file, args->options.start_ns, args->line.json),
+    };
     if (out->plan == NULL) {
         return CLI_USAGE;
     }
@@ -304,10 +354,20 @@ static int simulate(const struct args *args,
             return cli_fail_store(args->line.command, err, &diag);
         }
     }
+    struct changes_found found;
+    int code =
+        changes_find(&args->changes, args->line.command, out->plan, &found);
+    if (code != CLI_OK) {
+        return code;
+    }
+    if (whatif_set(out->plan, &found.settings, &diag) != ERR_OK) {
+        return cli_fail(args->line.command, "%s", diag.text);
+    }
     struct sim_options options = args->options;
     options.script = &args->script;
     options.policy = variant.own_policy ? out->plan->policy : variant.policy;
     options.rules = variant.rules;
+    out->plan->goal = variant.own_goal ? out->plan->goal : variant.goal;
     if (sim_run(&out->result, out->plan, &options, &diag) != ERR_OK) {
         return cli_fail(args->line.command, "%s: %s", file->path, diag.text);
     }
@@ -320,35 +380,18 @@ static int write_svg(const struct args *args,
                      uint32_t count)
 {
     INVARIANT(count > 0 && outcomes[0].plan != NULL);
-    struct strbuf out = {0};
-    struct svg_options options = {.title = outcomes[0].plan->name};
-    struct svg_panel panels[RUNS_MAX];
+    struct results_row rows[RUNS_MAX] = {{0}};
     for (uint32_t ix = 0; ix < count; ix++) {
-        panels[ix] = (struct svg_panel){
-            .plan = outcomes[ix].plan,
+        rows[ix] = (struct results_row){
+            .label = count > 1 ? outcomes[ix].label.text : NULL,
             .result = outcomes[ix].result,
-            .caption = count > 1 ? outcomes[ix].label.text : NULL,
         };
     }
-    svg_compare(&out, panels, count, &options);
-    int error = cli_write_file(args->svg_path, &out);
-    strbuf_release(&out);
-    return error == 0 ? CLI_OK
-                      : cli_fail(args->line.command,
-                                 "%s: %s",
-                                 args->svg_path,
-                                 strerror(error));
-}
-
-static void add_gantt(struct strbuf *out, const struct outcome *outcome)
-{
-    struct gantt_options options = {
-        .width = cli_columns(),
-        .colour = cli_colours(),
-        .unicode = cli_unicode(),
-    };
-    strbuf_adds(out, "\n");
-    gantt_text(out, outcome->plan, outcome->result, &options);
+    return results_svg(args->line.command,
+                       args->svg_path,
+                       outcomes[0].plan,
+                       rows,
+                       count);
 }
 
 static void add_json(struct strbuf *out,
@@ -372,17 +415,24 @@ static void add_text(struct strbuf *out,
     if (count == 1) {
         results_text(out, outcomes[0].plan, outcomes[0].result);
     } else {
-        const struct sim_result *results[RUNS_MAX];
+        struct results_row rows[RUNS_MAX] = {{0}};
         for (uint32_t ix = 0; ix < count; ix++) {
-            results[ix] = outcomes[ix].result;
+            rows[ix].result = outcomes[ix].result;
         }
-        results_table(out, outcomes[0].plan, results, count);
+        strbuf_addf(out,
+                    "%s: %u task%s, %u issue%s\n\n",
+                    outcomes[0].plan->name,
+                    rows[0].result->task_count,
+                    rows[0].result->task_count == 1 ? "" : "s",
+                    rows[0].result->issues.count,
+                    rows[0].result->issues.count == 1 ? "" : "s");
+        results_table(out, outcomes[0].plan, rows, count);
     }
     for (uint32_t ix = 0; gantt && ix < count; ix++) {
         if (count > 1) {
             strbuf_addf(out, "\n%s:", outcomes[ix].label.text);
         }
-        add_gantt(out, &outcomes[ix]);
+        results_gantt(out, outcomes[ix].plan, outcomes[ix].result);
     }
 }
 
@@ -401,7 +451,8 @@ print(const struct args *args, const struct outcome *outcomes, uint32_t count)
     if (code == CLI_OK && args->svg_path != NULL) {
         code = write_svg(args, outcomes, count);
     }
-    if (code == CLI_OK && outcomes[count - 1].result->left_count > 0) {
+    const struct outcome *last = &outcomes[count - 1];
+    if (code == CLI_OK && !results_finished(last->plan, last->result)) {
         code = CLI_NOT_ALL_DONE;
     }
     return code;
@@ -425,10 +476,43 @@ static int run_all(const struct args *args, const struct cli_file *file)
     return code;
 }
 
+/* Replay a run; only some of the options apply. */
+static int run_again(const struct args *args)
+{
+    const struct cli_command *command = args->line.command;
+    if (optind < args->line.argc) {
+        return cli_fail(command,
+                        "unexpected argument \"%s\": with --from-run the plan "
+                        "is that of the run",
+                        args->line.argv[optind]);
+    }
+    if (args->baseline || args->compare_rules || args->planned) {
+        return cli_fail(command,
+                        "with --from-run, only --cap, --limit, --policy, "
+                        "--goal, --compare, --gantt, --svg, --json and --store "
+                        "can be given");
+    }
+    if (args->from_run[0] == '\0') {
+        return cli_fail(command, "--from-run takes the id of a run");
+    }
+    struct from_run wanted = {
+        .line = &args->line,
+        .run = args->from_run,
+        .changes = &args->changes,
+        .compare = args->compare,
+        .gantt = args->gantt,
+        .svg_path = args->svg_path,
+    };
+    return from_run(&wanted);
+}
+
 static int run_args(struct args *args)
 {
     int argc = args->line.argc;
     char **argv = args->line.argv;
+    if (args->from_run != NULL) {
+        return run_again(args);
+    }
     if (args->compare && args->compare_rules) {
         return cli_fail(args->line.command,
                         "--compare and --compare-rules exclude each other");
@@ -450,7 +534,14 @@ static int run_args(struct args *args)
 
 static int run(const struct cli_command *command, int argc, char **argv)
 {
-    struct args args = {.options = {.rules = SIM_RULES_ALL, .seed = 1}};
+    struct args args = {
+        .options =
+            {
+                .rules = SIM_RULES_ALL,
+                .seed = 1,
+                .start_ns = clock_wall_ns(),
+            },
+    };
     int code = cli_parse(&args.line, command, argc, argv);
     code = code == CLI_END ? run_args(&args) : code;
     sim_script_release(&args.script);
@@ -464,6 +555,7 @@ static const struct cli_option options[] = {
      "first print first come, first served without rules",
      CLI_AT(args, baseline)},
     {"block", "TASK", "TASK reports that it is blocked", OPT_BLOCK},
+    {"cap", "N", "another cap, or a step: +2, -1", OPT_CAP},
     {"changes",
      "TASK:N",
      "the first N attempts of TASK request changes",
@@ -472,18 +564,39 @@ static const struct cli_option options[] = {
      "TASK:N",
      "the first N attempts of TASK exit with a checkpoint",
      OPT_CHECKPOINT},
-    {"compare", NULL, "compare all policies", CLI_AT(args, compare)},
+    {"compare", NULL, "compare all policies and goals", CLI_AT(args, compare)},
     {"compare-rules",
      NULL,
      "compare all combinations of rules",
      CLI_AT(args, compare_rules)},
     {"fail", "TASK:N", "the first N attempts of TASK fail", OPT_FAIL},
+    {"fatal",
+     "TASK:N",
+     "the first N attempts of TASK fail for good",
+     OPT_FATAL},
+    {"from-run",
+     "RUN",
+     "replay a run of the store, with other settings",
+     CLI_AT(args, from_run)},
     {"gantt", NULL, "draw the timeline", CLI_AT(args, gantt)},
+    {"goal",
+     "NAME",
+     "finish-all or finish-many (default: the plan's)",
+     OPT_GOAL},
     {"jitter", "PERCENT", "random durations around the estimates", OPT_JITTER},
     {"json",
      NULL,
      "print one JSON object, or an array of them",
      CLI_AT(cli_line, json)},
+    {"later",
+     "TASK:N=TIME",
+     "the first N attempts of TASK ask to be run again",
+     OPT_LATER},
+    {"limit",
+     "NAME=N",
+     "another maximum of a limit: N, +N, -N, P%, none",
+     OPT_LIMIT},
+    {"now", "TIME", "when the simulation starts (default: now)", OPT_NOW},
     {"policy",
      "NAME",
      "rank, fair, fifo or lookahead (default: the plan's)",
@@ -503,7 +616,7 @@ static const struct cli_option options[] = {
     {"seed", "N", "seed of the random numbers (default: 1)", OPT_SEED},
     {"store",
      "DIR",
-     "take estimates from the history of a store",
+     "take estimates, or the run, from a store",
      CLI_AT(cli_line, wanted.store)},
     {"svg", "FILE", "write the timeline as SVG", CLI_AT(args, svg_path)},
     {0},
@@ -511,7 +624,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_simulate = {
     .name = "simulate",
-    .synopsis = "[OPTION]... PLAN",
+    .synopsis = "[OPTION]... PLAN | --from-run RUN",
     .summary = "run a plan in virtual time and show what runs when",
     .options = options,
     .run = run,

@@ -5,6 +5,7 @@
 #include "base/plain.h"
 #include "cli/cli.h"
 #include "view/glance.h"
+#include "view/labels.h"
 #include "view/lines.h"
 #include "view/model.h"
 #include "view/usage.h"
@@ -17,6 +18,8 @@ enum {
     GROUPS_MAX = 12, /* listed reasons for waiting */
     NAMES_MAX = 3,   /* tasks named per reason */
     NAME_COLUMNS = 30,
+    PARTS_MAX = 40, /* listed groups with parts, and their parts */
+    DEPTH_MAX = 8,  /* deeper parts are not indented further */
 };
 
 /* --- scheduler ---------------------------------------------------------- */
@@ -62,13 +65,18 @@ static void add_scheduler(struct strbuf *out, const struct client_view *view)
 
 /* --- run, as text ------------------------------------------------------- */
 
-/* Append a name, padded to its column. */
-static void add_name(struct strbuf *out, const char *name)
+/* Append a name, padded to this many columns. */
+static void add_columns(struct strbuf *out, const char *name, uint32_t wanted)
 {
     size_t before = out->len;
     plain_add(out, name);
     uint32_t columns = plain_columns(out->text + before);
-    strbuf_pad(out, ' ', columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 1);
+    strbuf_pad(out, ' ', columns < wanted ? wanted - columns : 1);
+}
+
+static void add_name(struct strbuf *out, const char *name)
+{
+    add_columns(out, name, NAME_COLUMNS);
 }
 
 static void add_head(struct strbuf *out, const struct model_run *run)
@@ -81,12 +89,96 @@ static void add_head(struct strbuf *out, const struct model_run *run)
     strbuf_adds(out, run->finished ? ", finished" : "");
     strbuf_adds(out, run->cancelled ? ", cancelled" : "");
     strbuf_adds(out, run->paused ? ", PAUSED" : "");
+    bool stopped = !run->finished && run->stopped != SCHED_NOT_STOPPED;
+    strbuf_adds(out, stopped ? ", STOPPED" : "");
     strbuf_addf(out,
                 "\n  %u task%s",
                 run->task_count,
                 run->task_count == 1 ? "" : "s");
     lines_add_counts(out, ": ", run->counts, model_order, TASK_STATE_COUNT);
+    if (run->snoozed > 0) {
+        strbuf_addf(out, "; %u snoozed", run->snoozed);
+    }
+    if (run->finished && run->outcome != NULL) {
+        strbuf_addf(out, "; outcome: %s", run->outcome);
+    }
     strbuf_adds(out, "\n");
+}
+
+/* Add why the run is stopped, or when it starts and will be stopped. */
+static void add_stop(struct strbuf *out,
+                     const struct glance *glance,
+                     const struct model_run *run)
+{
+    bool several = engine_run_count(glance->view.engine) > 1;
+    if (run->stopped != SCHED_NOT_STOPPED) {
+        strbuf_adds(out, "  ");
+        reasons_add_halt(out,
+                         run->stopped,
+                         run->stopper,
+                         several ? run->id : NULL);
+        strbuf_adds(out, "\n");
+    }
+    if (run->not_before_ns > glance->wall_ns) {
+        strbuf_adds(out, "  starts nothing before ");
+        usage_add_time(out, run->not_before_ns, glance->wall_ns);
+        strbuf_adds(out, "\n");
+    }
+    if (run->stopped == SCHED_NOT_STOPPED && run->deadline_ns > 0) {
+        strbuf_adds(out, "  deadline: ");
+        usage_add_time(out, run->deadline_ns, glance->wall_ns);
+        strbuf_adds(out, "\n");
+    }
+}
+
+/* Add the labels that the listed tasks have. */
+static void add_labels(struct strbuf *out,
+                       const struct glance *glance,
+                       const struct model *model)
+{
+    if (glance->labels.count > 0) {
+        strbuf_adds(out, "  with label ");
+        labels_add(out, &glance->labels);
+        strbuf_addf(out,
+                    ": %u task%s, %u session%s in flight\n",
+                    model->row_count,
+                    model->row_count == 1 ? "" : "s",
+                    model->slot_count,
+                    model->slot_count == 1 ? "" : "s");
+    }
+}
+
+/* Add the groups with parts, each part below its parent. Finished parts of an
+ * unfinished parent are counted only. */
+static void add_parts(struct strbuf *out,
+                      const struct glance *glance,
+                      const struct model *model)
+{
+    const struct plan *plan =
+        engine_run(glance->view.engine, model->shown).plan;
+    uint32_t lines = 0;
+    uint32_t left = 0;
+    for (uint32_t ix = 0; ix < model->issue_count; ix++) {
+        const struct model_issue *issue = &model->issues[ix];
+        if ((issue->depth == 0 && !issue->has_parts) ||
+            issue->whole == MODEL_ENDED) {
+            continue;
+        }
+        if (lines == PARTS_MAX) {
+            left++;
+            continue;
+        }
+        strbuf_adds(out, lines++ == 0 ? "  groups:\n" : "");
+        uint32_t depth = issue->depth < DEPTH_MAX ? issue->depth : DEPTH_MAX;
+        strbuf_pad(out, ' ', 4 + 2 * depth);
+        add_columns(out, issue->id, NAME_COLUMNS - 2 * depth);
+        strbuf_addf(out, "%u of %u done", issue->done, issue->total);
+        labels_add_own(out, &plan->groups[issue->index].labels);
+        strbuf_adds(out, "\n");
+    }
+    if (left > 0) {
+        strbuf_addf(out, "    ... and %u more\n", left);
+    }
 }
 
 /* Append limits, the cap first, as in the plan; omit limits that are unused or
@@ -145,6 +237,7 @@ add_sessions(struct strbuf *out, const struct model *model, bool owned)
         if (slot->more > 0) {
             strbuf_addf(out, ", with %u more tasks", slot->more);
         }
+        queue_add(out, &slot->queue);
         if (!owned && slot->gone) {
             strbuf_adds(out, ", has exited: the next scheduler records it");
         }
@@ -274,6 +367,37 @@ static void add_waiting(struct strbuf *out, const struct model *model)
     }
 }
 
+/* Add the bases that are not merged, although `sync: merge` asks for it. */
+static void
+add_bases(struct strbuf *out, const struct engine *engine, uint32_t run)
+{
+    struct engine_bad_base bad;
+    for (uint32_t ix = 0; ix < engine_run(engine, run).plan->repo_count; ix++) {
+        if (engine_bad_base(engine, run, ix, &bad)) {
+            strbuf_adds(out, "  ");
+            reasons_add_base(out, &bad);
+            strbuf_adds(out, "\n");
+        }
+    }
+}
+
+/* Add when the run is expected to end. */
+static void add_end(struct strbuf *out, const struct model_run *run)
+{
+    if (run->left_ns <= 0 || run->left_ns == SCHED_NEVER) {
+        return;
+    }
+    if (run->forecast.runs > 0) {
+        strbuf_adds(out, "  end ");
+        eta_add_text(out, &run->forecast, run->forecast_ns);
+        strbuf_adds(out, "\n");
+    } else {
+        strbuf_adds(out, "  about ");
+        duration_add(out, run->left_ns);
+        strbuf_adds(out, " left by estimates\n");
+    }
+}
+
 static void
 add_run(struct strbuf *out, const struct glance *glance, const char *id)
 {
@@ -283,17 +407,17 @@ add_run(struct strbuf *out, const struct glance *glance, const char *id)
     add_head(out, run);
     if (!run->finished) {
         struct engine *engine = glance->view.engine;
+        add_stop(out, glance, run);
+        add_labels(out, glance, &model);
         add_limits(out, &model);
         usage_add_monitors(out, engine, model.shown, glance->wall_ns, "  ");
         usage_add_budgets(out, glance, model.shown, "  ");
+        add_bases(out, engine, model.shown);
         add_sessions(out, &model, glance->view.owned);
         add_people(out, glance, &model);
         add_waiting(out, &model);
-        if (run->left_ns > 0 && run->left_ns != SCHED_NEVER) {
-            strbuf_adds(out, "  about ");
-            duration_add(out, run->left_ns);
-            strbuf_adds(out, " left by estimates\n");
-        }
+        add_parts(out, glance, &model);
+        add_end(out, run);
     }
     model_release(&model);
 }
@@ -326,6 +450,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
 {
     struct cli_line line = {0};
     int code = cli_parse(&line, command, argc, argv);
+    line.wanted.forecast = true;
     return code == CLI_END
                ? cli_show(&line, line.json ? model_add_json : add_text)
                : code;
@@ -334,6 +459,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
 static const struct cli_option options[] = {
     {"all", NULL, "show finished runs, too", CLI_AT(cli_line, wanted.finished)},
     CLIENT_OPTION_JSON,
+    CLIENT_OPTION_LABEL,
     CLIENT_OPTION_RUN,
     CLIENT_OPTION_STORE,
     {0},
@@ -341,7 +467,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_status = {
     .name = "status",
-    .synopsis = "[--all] [--json] [--store DIR] [RUN]",
+    .synopsis = "[--all] [--json] [--label LABEL]... [--store DIR] [RUN]",
     .summary = "show the scheduler, running sessions, and why tasks wait",
     .options = options,
     .operand = CLI_OPERAND_RUN,

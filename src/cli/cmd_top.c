@@ -400,7 +400,8 @@ static enum err catch_signals(struct view *view, struct diag *diag)
 static int watch(struct view *view)
 {
     struct diag diag = {0};
-    view->look = top_look_new(&view->place, view->line.wanted.run);
+    const struct glance_options *wanted = &view->line.wanted;
+    view->look = top_look_new(&view->place, wanted->run, &wanted->labels);
     enum err err = top_look_again(view->look, NULL, &diag);
     if (err != ERR_OK) {
         return cli_fail_store(view->line.command, err, &diag);
@@ -493,6 +494,7 @@ static const struct cli_option options[] = {
      "TIME",
      "poll the store at this interval (default: 1s)",
      OPT_INTERVAL},
+    CLIENT_OPTION_LABEL,
     {"read-only",
      NULL,
      "disable the keys that change something",
@@ -504,7 +506,8 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_top = {
     .name = "top",
-    .synopsis = "[--interval TIME] [--read-only] [--store DIR] [RUN]",
+    .synopsis = "[--interval TIME] [--label LABEL]... [--read-only] "
+                "[--store DIR] [RUN]",
     .summary = "watch and control runs on the full terminal",
     .options = options,
     .operand = CLI_OPERAND_RUN,

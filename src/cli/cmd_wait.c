@@ -38,6 +38,15 @@ struct awaited {
     uint64_t seen;     /* number of the last event processed */
     struct strbuf how; /* description of the state */
     bool told;
+    enum target_end end; /* of a task of a group */
+};
+
+/* A task or run to wait for. */
+struct wanted {
+    const char *name;
+    const char *run;
+    const char *group;
+    enum target_end end;
 };
 
 struct waiting {
@@ -61,9 +70,13 @@ set_task(struct awaited *item, const char *state, const char *reason)
         "parked",
         "skipped",
     };
-    item->progress = strcmp(state, "done") == 0 ? ENDED_WELL : GOING;
+    bool well =
+        strcmp(state, "done") == 0 ||
+        (item->end >= TARGET_MAY_SKIP && strcmp(state, "skipped") == 0) ||
+        (item->end == TARGET_MAY_FAIL && strcmp(state, "failed") == 0);
+    item->progress = well ? ENDED_WELL : GOING;
     for (size_t ix = 0; ix < ARRAY_COUNT(ends); ix++) {
-        if (strcmp(state, ends[ix]) == 0) {
+        if (!well && strcmp(state, ends[ix]) == 0) {
             item->progress = ENDED_BADLY;
         }
     }
@@ -147,14 +160,19 @@ static enum err on_event(void *ctx, const struct store_event *event)
 }
 
 /* Add a task or run to the list. */
-static void
-add_item(struct waiting *waiting, struct target *target, const char *group)
+static void add_item(struct waiting *waiting,
+                     struct target *target,
+                     const struct wanted *wanted)
 {
     waiting->items = mem_resize(waiting->items,
                                 waiting->count + 1,
                                 sizeof(waiting->items[0]));
     struct awaited *item = &waiting->items[waiting->count++];
-    *item = (struct awaited){.target = *target, .group = group};
+    *item = (struct awaited){
+        .target = *target,
+        .group = wanted->group,
+        .end = wanted->end,
+    };
     if (target->task != STORE_NONE) {
         item->seen = target->last_event;
         set_task(item, target->state, target->reason);
@@ -166,20 +184,18 @@ add_item(struct waiting *waiting, struct target *target, const char *group)
 
 /* Find a task or run and add it. */
 static enum err find_one(struct waiting *waiting,
-                         const char *name,
-                         const char *run,
-                         const char *group,
+                         const struct wanted *wanted,
                          struct diag *diag)
 {
     struct target target;
     enum err err = target_find(&target,
                                waiting->store,
-                               name,
-                               run,
+                               wanted->name,
+                               wanted->run,
                                TARGET_TASK_OR_RUN,
                                diag);
     if (err == ERR_OK) {
-        add_item(waiting, &target, group);
+        add_item(waiting, &target, wanted);
     } else {
         target_release(&target);
     }
@@ -194,7 +210,11 @@ find_group(struct waiting *waiting, const char *name, struct diag *diag)
     enum err err =
         target_find_group(&group, waiting->store, name, waiting->run, diag);
     for (uint32_t ix = 0; err == ERR_OK && ix < group.count; ix++) {
-        err = find_one(waiting, group.task_ids[ix], group.run_id, name, diag);
+        struct wanted wanted = {group.task_ids[ix],
+                                group.run_id,
+                                name,
+                                group.ends[ix]};
+        err = find_one(waiting, &wanted, diag);
     }
     target_group_release(&group);
     return err;
@@ -209,7 +229,8 @@ static enum err find_all(struct waiting *waiting,
     enum err err = ERR_OK;
     waiting->last_event = UINT64_MAX;
     for (uint32_t ix = 0; err == ERR_OK && ix < count; ix++) {
-        err = find_one(waiting, names[ix], waiting->run, NULL, diag);
+        struct wanted wanted = {.name = names[ix], .run = waiting->run};
+        err = find_one(waiting, &wanted, diag);
         if (err == ERR_NOT_FOUND) {
             err = find_group(waiting, names[ix], diag);
         }

@@ -4,6 +4,7 @@
 #include "base/plain.h"
 #include "cli/cli.h"
 #include "view/chain.h"
+#include "view/queue.h"
 
 #include <getopt.h>
 
@@ -23,6 +24,8 @@ static void add_link(struct strbuf *out, const struct chain *chain, uint32_t ix)
     if (flies && chain_session(chain, ix, &session)) {
         strbuf_addf(out, ", attempt %u, for ", session.number);
         duration_add(out, glance_elapsed_ns(&chain->glance, &session));
+        struct queue_view queue = queue_of(&chain->glance, &session);
+        queue_add(out, &queue);
         return;
     }
     if (reason.code == WHY_PARKED) {
@@ -50,6 +53,35 @@ static void add_release(struct strbuf *out, const struct chain *chain)
     strbuf_release(&command);
 }
 
+/* Append the command for a run that is stopped because of the root. */
+static void add_resume(struct strbuf *out, const struct chain *chain)
+{
+    uint32_t ix = chain_halted(chain);
+    if (ix == CHAIN_MAX) {
+        return;
+    }
+    struct reason reason = chain_reason(chain, ix);
+    reasons_add_remedies(out,
+                         &reason,
+                         chain_id(chain, ix),
+                         chain_run(chain, ix),
+                         (struct reasons_layout){"", 2, 40});
+}
+
+/* Add that the base of the task's repository is not merged, if so. */
+static void add_base(struct strbuf *out, const struct chain *chain)
+{
+    const struct engine *engine = chain->glance.view.engine;
+    struct chain_link link = chain->links[0];
+    const struct plan *plan = engine_run(engine, link.run).plan;
+    struct engine_bad_base bad;
+    if (engine_bad_base(engine, link.run, plan->tasks[link.task].repo, &bad)) {
+        strbuf_adds(out, "\nnote:   ");
+        reasons_add_base(out, &bad);
+        strbuf_adds(out, "\n");
+    }
+}
+
 static void add_text(struct strbuf *out, const struct chain *chain)
 {
     for (uint32_t ix = 0; ix < chain->count; ix++) {
@@ -68,6 +100,7 @@ static void add_text(struct strbuf *out, const struct chain *chain)
         plain_add(out, said);
         strbuf_adds(out, "\n");
     }
+    add_base(out, chain);
     struct strbuf log = {0};
     if (chain_add_log(&log, chain, root)) {
         strbuf_addf(out,
@@ -75,12 +108,15 @@ static void add_text(struct strbuf *out, const struct chain *chain)
                     said != NULL && reason.state != TASK_DONE ? "" : "\n",
                     strbuf_text(&log));
     }
+    strbuf_adds(out,
+                link.confined ? "sandbox: its session was confined\n" : "");
     strbuf_release(&log);
     reasons_add_remedies(out,
                          &reason,
                          chain_id(chain, root),
                          chain_run(chain, root),
                          (struct reasons_layout){"\nto do:\n", 2, 40});
+    add_resume(out, chain);
     struct reason first = chain_reason(chain, 0);
     if (first.held && first.code != WHY_HELD) {
         strbuf_adds(out, "\nalso held:\n");
@@ -101,6 +137,9 @@ static int show(const struct cli_line *line, const char *name)
     struct diag diag = {0};
     struct strbuf out = {0};
     enum err err = chain_find(&chain, &line->wanted, name, &diag);
+    if (err == ERR_OK) {
+        err = chain_read_attempts(&chain, &diag);
+    }
     int code = CLI_OK;
     if (err != ERR_OK) {
         code = cli_fail_store(line->command, err, &diag);

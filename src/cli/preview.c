@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/preview.h"
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/jsonw.h"
 #include "cli/cli.h"
 #include "cli/results.h"
 #include "sim/sim.h"
+#include "view/eta.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +71,8 @@ static void add_left(struct strbuf *out,
 
 static void add_text(struct strbuf *out,
                      const struct plan *plan,
-                     const struct sim_result *result)
+                     const struct sim_result *result,
+                     const struct eta_end *forecast)
 {
     strbuf_addf(out,
                 "%s: %u task%s, about ",
@@ -82,6 +85,11 @@ static void add_text(struct strbuf *out,
                 "started\n",
                 result->lane_count,
                 result->lane_count == 1 ? "" : "s");
+    if (forecast->runs > 0) {
+        strbuf_adds(out, "forecast: ");
+        eta_add_range(out, forecast);
+        strbuf_adds(out, "\n");
+    }
     int width = name_columns(plan, result);
     strbuf_addf(out,
                 "\n  %9s  %4s  %-*s  %9s  %s\n",
@@ -104,7 +112,8 @@ static void add_text(struct strbuf *out,
 
 static void add_json(struct strbuf *out,
                      const struct plan *plan,
-                     const struct sim_result *result)
+                     const struct sim_result *result,
+                     const struct eta_end *forecast)
 {
     struct jsonw json = {.out = out, .spaced = true};
     jsonw_object(&json, NULL);
@@ -112,6 +121,7 @@ static void add_json(struct strbuf *out,
     jsonw_int(&json, "tasks", plan->task_count);
     jsonw_duration(&json, "makespan_s", result->makespan_ns);
     jsonw_int(&json, "peak_sessions", result->lane_count);
+    eta_add_json(&json, "forecast", forecast);
     jsonw_list(&json, 1, "at_once");
     for (uint32_t ix = 0;
          ix < result->span_count && result->spans[ix].start_ns == 0;
@@ -152,19 +162,21 @@ int preview_print(struct plan *plan, bool json)
         .policy = plan->policy,
         .rules = SIM_RULES_ALL,
         .seed = 1,
+        .start_ns = clock_wall_ns(),
     };
     if (sim_run(&result, plan, &options, &diag) != ERR_OK) {
         (void)fprintf(stderr, "sluice run: %s: %s\n", plan->file, diag.text);
         return CLI_USAGE;
     }
     struct strbuf out = {0};
+    struct eta_end forecast = eta_of_plan(plan, options.start_ns);
     if (json) {
-        add_json(&out, plan, result);
+        add_json(&out, plan, result, &forecast);
     } else {
-        add_text(&out, plan, result);
+        add_text(&out, plan, result, &forecast);
     }
     int code = cli_print(&out);
-    if (code == CLI_OK && result->left_count > 0) {
+    if (code == CLI_OK && !results_finished(plan, result)) {
         code = CLI_NOT_ALL_DONE;
     }
     sim_result_free(result);

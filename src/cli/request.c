@@ -114,7 +114,9 @@ static bool is_complete(const char *verb)
         "cap",
         "drain",
         "hold",
+        "limit",
         "pause",
+        "tell",
         "usage",
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(verbs); ix++) {

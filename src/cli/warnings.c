@@ -2,13 +2,16 @@
 #include "cli/warnings.h"
 
 #include "agent/runner.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "cli/survey.h"
 #include "engine/engine.h"
+#include "exec/exec.h"
 #include "git/git.h"
 #include "plan/alias.h"
 #include "plan/suggest.h"
+#include "plan/twin.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -18,7 +21,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { VERSION_BYTES = 32 };
+enum {
+    VERSION_BYTES = 32,
+    GATE_BYTES = 200, /* of a command that a warning suggests */
+};
 
 void warnings_add(struct plan_errors *list,
                   struct plan_mark mark,
@@ -147,6 +153,7 @@ static bool has_variable(const struct plan_agent *agent, const char *name)
 
 static void check_agent(struct plan_errors *warnings,
                         const struct plan_agent *agent,
+                        bool confined,
                         struct plan_mark mark)
 {
     const struct adapter *adapter = agent->adapter;
@@ -180,7 +187,7 @@ static void check_agent(struct plan_errors *warnings,
             adapter->version);
     }
     if (adapter->root_variable != NULL && geteuid() == 0 &&
-        agent->permissions == ADAPTER_FULL &&
+        agent->permissions == ADAPTER_FULL && !confined &&
         !has_variable(agent, adapter->root_variable)) {
         warnings_add(
             warnings,
@@ -204,6 +211,7 @@ static void find_agents(struct plan_errors *warnings, const struct plan *plan)
             checked[task->agent] = true;
             check_agent(warnings,
                         agent,
+                        task->settings.sandbox != NULL,
                         agent->mark.line > 0 ? agent->mark : task->mark);
         }
     }
@@ -329,13 +337,184 @@ static void check_repo(struct plan_errors *found,
     strbuf_release(&path);
 }
 
+/* Return the command of a stage that tests in this repo, or NULL. */
+static const char *gate_of(const struct plan *plan, uint32_t repo)
+{
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        const struct plan_task *task = &plan->tasks[ix];
+        if (task->repo == repo && task->run.shell != NULL &&
+            plan_has_role(plan, task, PLAN_ROLE_GATE)) {
+            return task->run.shell;
+        }
+    }
+    return NULL;
+}
+
+/* Find repositories with untested merge results. */
+static void find_ungated(struct plan_errors *warnings, const struct plan *plan)
+{
+    bool *merges = mem_zalloc(plan->repo_count + 1, sizeof(merges[0]));
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        if (plan->tasks[ix].merge) {
+            merges[plan->tasks[ix].repo] = true;
+        }
+    }
+    for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
+        const struct plan_repo *repo = &plan->repos[ix];
+        if (!merges[ix] || repo->gate != NULL || repo->ungated) {
+            continue;
+        }
+        struct strbuf command = {0};
+        const char *gate = gate_of(plan, ix);
+        jsonw_string(&command, gate != NULL ? gate : "make test");
+        warnings_add(warnings,
+                     repo->mark,
+                     "repo \"%s\" merges without a gate: issues that pass "
+                     "alone may break together; add \"gate\" to it (such as "
+                     "gate: %.*s), or \"gate: none\"",
+                     repo->name,
+                     GATE_BYTES,
+                     strbuf_text(&command));
+        strbuf_release(&command);
+    }
+    mem_free(merges);
+}
+
+/* Return the directory that all worktrees of a repo share; NULL: it is no git
+ * repository. The caller frees it. */
+static char *find_common_dir(const struct plan_repo *repo, const char *folder)
+{
+    struct strbuf path = {0};
+    struct git *git = NULL;
+    struct diag ignored = {0};
+    char *found = NULL;
+    engine_add_path(&path, folder, repo->path);
+    if (git_open(&git, strbuf_text(&path), &ignored) == ERR_OK) {
+        found = realpath(git_common_dir(git), NULL);
+        git_close(git);
+    }
+    strbuf_release(&path);
+    return found;
+}
+
+/* Report repo `ix` if an earlier repo is the same by another path. */
+static void find_twin(struct plan_errors *found,
+                      const struct plan *plan,
+                      const char *folder,
+                      char *const *dirs,
+                      uint32_t ix)
+{
+    struct strbuf own = {0};
+    struct strbuf other = {0};
+    bool told = dirs[ix] == NULL;
+    twin_add_path(&own, folder, plan->repos[ix].path);
+    for (uint32_t at = 0; at < ix && !told; at++) {
+        if (dirs[at] == NULL || strcmp(dirs[at], dirs[ix]) != 0) {
+            continue;
+        }
+        strbuf_clear(&other);
+        twin_add_path(&other, folder, plan->repos[at].path);
+        told = strcmp(strbuf_text(&own), strbuf_text(&other)) != 0;
+        if (told) {
+            warnings_add(found,
+                         plan->repos[ix].mark,
+                         "repo \"%s\" is the same git repository as \"%s\" by "
+                         "another path; write the path %s for both",
+                         plan->repos[ix].name,
+                         plan->repos[at].name,
+                         plan->repos[at].path);
+        }
+    }
+    strbuf_release(&own);
+    strbuf_release(&other);
+}
+
+struct plan_errors warnings_find_twins(const struct plan *plan,
+                                       const char *folder)
+{
+    struct plan_errors found = {0};
+    char **dirs = mem_zalloc(plan->repo_count + 1, sizeof(dirs[0]));
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
+        const struct plan_repo *repo = &plan->repos[ix];
+        count += repo->path != NULL && repo->base != NULL ? 1 : 0;
+    }
+    for (uint32_t ix = 0; count > 1 && ix < plan->repo_count; ix++) {
+        const struct plan_repo *repo = &plan->repos[ix];
+        if (repo->path != NULL && repo->base != NULL) {
+            dirs[ix] = find_common_dir(repo, folder);
+            find_twin(&found, plan, folder, dirs, ix);
+        }
+    }
+    for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
+        free(dirs[ix]);
+    }
+    mem_free(dirs);
+    return found;
+}
+
+/* Find repos with the same path and the same base. */
+static void find_doubles(struct plan_errors *warnings,
+                         const struct plan *plan,
+                         const char *folder)
+{
+    for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
+        const struct plan_repo *repo = &plan->repos[ix];
+        uint32_t twin = twin_find(plan, folder, ix);
+        if (twin < ix && strcmp(plan->repos[twin].base, repo->base) == 0) {
+            warnings_add(warnings,
+                         repo->mark,
+                         "repos \"%s\" and \"%s\" have the same path and the "
+                         "same base, but merge into two branches; use one of "
+                         "them, or another base",
+                         plan->repos[twin].name,
+                         repo->name);
+        }
+    }
+}
+
+/* --- sandbox ------------------------------------------------------------ */
+
+/* Report the first confined task, if sessions cannot be confined here. */
+static void check_sandbox(struct plan_errors *found, const struct plan *plan)
+{
+    uint32_t first = 0;
+    while (first < plan->task_count &&
+           plan->tasks[first].settings.sandbox == NULL) {
+        first++;
+    }
+    if (first == plan->task_count) {
+        return;
+    }
+    struct strbuf path = {0};
+    struct strbuf reason = {0};
+    struct diag diag = {0};
+    enum err err =
+        exec_find_program("sluice-sandbox", "SLUICE_SANDBOX", &path, &diag);
+    const char *const argv[] = {strbuf_text(&path), "--probe", NULL};
+    if (err != ERR_OK || runner_output(&reason, argv) != 0) {
+        const char *text = err != ERR_OK ? diag.text : strbuf_text(&reason);
+        warnings_add(found,
+                     plan->tasks[first].mark,
+                     "%s has a sandbox, which cannot work here: %.*s",
+                     plan->tasks[first].id,
+                     (int)strcspn(text, "\n"),
+                     text);
+    }
+    strbuf_release(&path);
+    strbuf_release(&reason);
+}
+
 /* --- all ---------------------------------------------------------------- */
 
-struct plan_errors warnings_find(const struct plan *plan, bool probe)
+struct plan_errors
+warnings_find(const struct plan *plan, const char *folder, bool probe)
 {
     struct plan_errors warnings = {0};
     add_olds(&warnings, plan);
     find_bare(&warnings, plan);
+    find_ungated(&warnings, plan);
+    find_doubles(&warnings, plan, folder);
     if (probe) {
         find_agents(&warnings, plan);
     }
@@ -351,5 +530,11 @@ struct plan_errors warnings_find_faults(const struct plan *plan,
             check_repo(&faults, &plan->repos[ix], folder);
         }
     }
+    check_sandbox(&faults, plan);
+    struct plan_errors twins = warnings_find_twins(plan, folder);
+    for (uint32_t ix = 0; ix < twins.count; ix++) {
+        warnings_add(&faults, twins.items[ix].mark, "%s", twins.items[ix].text);
+    }
+    plan_errors_release(&twins);
     return faults;
 }

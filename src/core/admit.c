@@ -12,9 +12,6 @@
 
 #include <string.h>
 
-/* Maximum pools of one task: limits of its run, its run and its provider. */
-enum { POOLS_MAX = SCHED_LIMITS_MAX + 2 };
-
 struct provider_id sched_add_provider(struct sched *sched,
                                       const struct provider_spec *spec)
 {
@@ -54,27 +51,41 @@ struct run_id sched_add_run(struct sched *sched,
     INVARIANT(spec->limit_count <= SCHED_LIMITS_MAX);
     uint32_t ix = sched->run_count++;
     MEM_RESIZE(sched->runs, sched->run_count);
+    INVARIANT(spec->goal <= SCHED_FINISH_MANY);
     sched->runs[ix] = (struct run){
         .policy = spec->policy,
+        .goal = spec->goal,
+        .kind = ID_NONE,
         .first_limit = sched->limits.limit_count,
         .limit_count = spec->limit_count,
         .sync_every = spec->sync_every,
         .sync_drain = spec->sync_drain,
+        .deadline_ns = spec->deadline_ns,
+        .scope = {.run = ix,
+                  .child = ID_NONE,
+                  .members = ID_NONE,
+                  .lasts = ID_NONE,
+                  .witness = ID_NONE},
     };
     first_limit_out->v = sched->limits.limit_count;
     for (uint32_t limit = 0; limit < spec->limit_count; limit++) {
         struct limit_spec copy = spec->limits[limit];
         INVARIANT(copy.base < spec->limit_count);
         copy.base += first_limit_out->v;
-        (void)limits_add(&sched->limits, &copy);
+        uint32_t added = limits_add(&sched->limits, &copy);
+        sched->limits.limits[added].owner = ix;
     }
     INVARIANT(sched->limits.limit_count ==
               first_limit_out->v + spec->limit_count);
     sched->runs[ix].pool = limits_add_pool(&sched->limits, LIMIT_RUN_POOL, ix);
+    sched->runs[ix].late_pool =
+        limits_add_pool(&sched->limits, LIMIT_RUN_POOL, ix);
+    lend_add_run(sched, ix);
     if (spec->policy == SCHED_LOOKAHEAD) {
         lookahead_add_run(sched, spec->schedules);
     }
     control_check_run(sched, ix);
+    sched->has_deadlines = sched->has_deadlines || spec->deadline_ns > 0;
     return (struct run_id){ix};
 }
 
@@ -85,175 +96,10 @@ struct limit_id sched_add_limit(struct sched *sched,
     INVARIANT(!spec->hold_group && spec->per == ID_NONE);
     INVARIANT(run.v < sched->run_count);
     INVARIANT(spec->resource && spec->percent == 0);
-    return (struct limit_id){limits_add(&sched->limits, spec)};
-}
-
-/* Return the set of these needs; equal needs share a set. */
-static uint32_t
-intern_set(struct sched *sched, const struct pool_need *needs, uint32_t count)
-{
-    uint64_t hash = count;
-    for (uint32_t ix = 0; ix < count; ix++) {
-        hash =
-            idmap_hash(hash, (uint64_t)needs[ix].pool << 32 | needs[ix].units);
-    }
-    uint32_t first = idmap_get(&sched->sets_by_hash, hash);
-    for (uint32_t set = first; set != ID_NONE;
-         set = sched->sets[set].next_same_hash) {
-        const struct need_set *known = &sched->sets[set];
-        if (known->count == count &&
-            (count == 0 || memcmp(&sched->needs[known->first],
-                                  needs,
-                                  count * sizeof(needs[0])) == 0)) {
-            return set;
-        }
-    }
-    MEM_GROW(sched->sets, sched->set_count, sched->set_capacity);
-    uint32_t set = sched->set_count++;
-    sched->sets[set] = (struct need_set){sched->need_count, count, first};
-    idmap_put(&sched->sets_by_hash, hash, set);
-    for (uint32_t ix = 0; ix < count; ix++) {
-        MEM_GROW(sched->needs, sched->need_count, sched->need_capacity);
-        sched->needs[sched->need_count++] = needs[ix];
-    }
-    INVARIANT(sched->need_count == sched->sets[set].first + count);
-    return set;
-}
-
-static uint32_t add_queue(struct sched *sched, uint32_t set, uint32_t and_set)
-{
-    uint32_t capacity = sched->queue_capacity;
-    MEM_GROW(sched->queues, sched->queue_count, sched->queue_capacity);
-    if (sched->queue_capacity != capacity) {
-        MEM_RESIZE(sched->queue_links, sched->queue_capacity);
-    }
-    uint32_t ix = sched->queue_count++;
-    sched->queues[ix] = (struct queue){
-        .sets = {set, and_set},
-        .at_pool = ID_NONE,
-    };
-    pheap_init(&sched->queue_links[ix], 1);
-    return ix;
-}
-
-/* Return the shape equal to `like`, created with its queues if new. */
-static uint32_t intern_shape(struct sched *sched, struct shape like)
-{
-    uint64_t hash = idmap_hash(like.class_ix, like.provider);
-    hash = idmap_hash(hash, (uint64_t)like.run << 32 | like.batch_key);
-    hash = idmap_hash(hash, (uint64_t)like.needs << 32 | like.group_needs);
-    uint32_t first = idmap_get(&sched->shapes_by_hash, hash);
-    for (uint32_t ix = first; ix != ID_NONE;
-         ix = sched->shapes[ix].next_same_hash) {
-        const struct shape *shape = &sched->shapes[ix];
-        if (shape->class_ix == like.class_ix &&
-            shape->provider == like.provider && shape->run == like.run &&
-            shape->batch_key == like.batch_key && shape->needs == like.needs &&
-            shape->group_needs == like.group_needs) {
-            return ix;
-        }
-    }
-    like.open_queue = add_queue(sched, like.needs, ID_NONE);
-    like.closed_queue = add_queue(sched, like.needs, like.group_needs);
-    like.next_same_hash = first;
-    like.bin_count = 0;
-    INVARIANT(like.closed_queue == like.open_queue + 1);
-    MEM_GROW(sched->shapes, sched->shape_count, sched->shape_capacity);
-    uint32_t ix = sched->shape_count++;
-    sched->shapes[ix] = like;
-    idmap_put(&sched->shapes_by_hash, hash, ix);
-    return ix;
-}
-
-static uint32_t
-add_need(struct pool_need *needs, uint32_t count, struct pool_need need)
-{
-    INVARIANT(count < POOLS_MAX && need.units > 0);
-    needs[count] = need;
-    return count + 1;
-}
-
-static uint32_t units_of(const struct sched_task_spec *spec, uint32_t limit)
-{
-    for (uint32_t ix = 0; ix < spec->use_count; ix++) {
-        if (spec->uses[ix].limit.v == limit) {
-            return spec->uses[ix].units;
-        }
-    }
-    return 0;
-}
-
-/* Return the pools of an open group. */
-static uint32_t group_set(struct sched *sched,
-                          uint32_t run,
-                          const struct attribute *attributes,
-                          uint32_t count)
-{
-    struct pool_need needs[POOLS_MAX];
-    uint32_t need_count = 0;
-    const struct run *r = &sched->runs[run];
-    for (uint32_t n = r->limit_count; n-- > 0;) {
-        uint32_t limit = r->first_limit + n;
-        uint32_t key = ID_NONE;
-        if (sched->limits.limits[limit].spec.hold_group &&
-            limits_match(&sched->limits, limit, attributes, count, &key)) {
-            struct pool_need need = {
-                limits_pool(&sched->limits, limit, key),
-                1,
-            };
-            need_count = add_need(needs, need_count, need);
-        }
-    }
-    return intern_set(sched, needs, need_count);
-}
-
-/*
- * Return the pools of an attempt. The pools of its run and its provider come
- * first, because a closed pool rules out most tasks; then the limits from last
- * to first, because most tasks share the first ones (the cap): a queue should
- * wait at the most specific pool that lacks units.
- */
-static uint32_t
-task_set(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
-{
-    struct pool_need needs[POOLS_MAX];
-    uint32_t count = 0;
-    const struct run *r = &sched->runs[run];
-    struct pool_need run_pool = {r->pool, 1};
-    struct pool_need provider_pool = {sched->providers[spec->provider.v].pool,
-                                      1};
-    count = add_need(needs, count, run_pool);
-    count = add_need(needs, count, provider_pool);
-    for (uint32_t ix = 0; ix < spec->use_count; ix++) {
-        uint32_t limit = spec->uses[ix].limit.v;
-        INVARIANT(limit < sched->limits.limit_count);
-        if (sched->limits.limits[limit].spec.resource) {
-            struct pool_need need = {
-                limits_pool(&sched->limits, limit, ID_NONE),
-                spec->uses[ix].units,
-            };
-            count = add_need(needs, count, need);
-        }
-    }
-    for (uint32_t n = r->limit_count; n-- > 0;) {
-        uint32_t limit = r->first_limit + n;
-        uint32_t key = ID_NONE;
-        const struct limit_spec *l = &sched->limits.limits[limit].spec;
-        if (!l->hold_group && !l->resource &&
-            limits_match(&sched->limits,
-                         limit,
-                         spec->attributes,
-                         spec->attribute_count,
-                         &key)) {
-            uint32_t units = units_of(spec, limit);
-            struct pool_need need = {
-                limits_pool(&sched->limits, limit, key),
-                units > 0 ? units : 1,
-            };
-            count = add_need(needs, count, need);
-        }
-    }
-    return intern_set(sched, needs, count);
+    INVARIANT(!spec->background);
+    uint32_t limit = limits_add(&sched->limits, spec);
+    sched->limits.limits[limit].owner = run.v;
+    return (struct limit_id){limit};
 }
 
 static bool same_failure(const struct sched_failure_spec *a,
@@ -272,7 +118,7 @@ static uint32_t intern_failure(struct sched *sched,
                                const struct sched_failure_spec *spec)
 {
     INVARIANT(spec->backoff_ns >= 0);
-    INVARIANT(spec->on_failure <= SCHED_ASK);
+    INVARIANT(spec->on_failure <= SCHED_STOP);
     enum { LOOK_BACK = 64 };
     for (uint32_t n = 0; n < LOOK_BACK && n < sched->failure_count; n++) {
         uint32_t ix = sched->failure_count - 1 - n;
@@ -303,12 +149,15 @@ static void reserve_tasks(struct sched *sched, uint32_t total)
     MEM_RESIZE(sched->bin_links, capacity);
     MEM_RESIZE(sched->timer_links, capacity);
     MEM_RESIZE(sched->unmet, capacity);
+    MEM_RESIZE(sched->stuck_needs, capacity);
+    MEM_RESIZE(sched->lend_next, capacity);
     MEM_RESIZE(sched->in_flight, capacity);
     MEM_RESIZE(sched->marks, capacity);
     MEM_RESIZE(sched->stack, capacity);
     MEM_RESIZE(sched->list, capacity);
     MEM_RESIZE(sched->tally, capacity);
     MEM_RESIZE(sched->doubts, capacity);
+    MEM_RESIZE(sched->touched, capacity);
 }
 
 static void reserve_groups(struct sched *sched, uint32_t more)
@@ -321,6 +170,7 @@ static void reserve_groups(struct sched *sched, uint32_t more)
                                          sched->group_count,
                                          sched->group_capacity,
                                          sizeof(struct group));
+        MEM_RESIZE(sched->more, sched->group_capacity);
     }
     INVARIANT(sched->group_count + more <= sched->group_capacity);
 }
@@ -328,12 +178,10 @@ static void reserve_groups(struct sched *sched, uint32_t more)
 /* Return a closed group whose pools follow from its attributes. */
 static struct group new_group(struct sched *sched,
                               uint32_t run,
-                              const struct attribute *attributes,
-                              uint32_t count)
+                              const struct sched_group_spec *spec)
 {
     return (struct group){
-        .run = run,
-        .needs = group_set(sched, run, attributes, count),
+        .kind = shape_kind_of(sched, run, spec),
         .check_next = ID_NONE,
         .bin = {.next_of_group = ID_NONE, .root = {ID_NONE, ID_NONE}},
     };
@@ -373,13 +221,28 @@ static uint32_t bin_for(struct sched *sched, uint32_t group, uint32_t shape)
     return ix;
 }
 
-static void
-add_task(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
+/* Return whether two tasks of an addition, in groups of one kind, have the same
+ * shape for sure: most tasks are like the one before. */
+static bool is_alike(const struct sched_task_spec *a,
+                     const struct sched_task_spec *b)
+{
+    return a->class_id.v == b->class_id.v && a->provider.v == b->provider.v &&
+           a->batch_key == b->batch_key && a->guard == b->guard &&
+           a->attributes == b->attributes &&
+           a->attribute_count == b->attribute_count && a->uses == b->uses &&
+           a->use_count == b->use_count && a->last == b->last;
+}
+
+/* Add a task; `before` was added just before it, or is NULL. */
+static void add_task(struct sched *sched,
+                     uint32_t run,
+                     const struct sched_task_spec *spec,
+                     const struct sched_task_spec *before)
 {
     INVARIANT(spec->class_id.v < sched->class_count);
     INVARIANT(spec->provider.v < sched->provider_count);
     INVARIANT(sched->task_count < sched->task_capacity);
-    INVARIANT(spec->estimate_ns >= 0);
+    INVARIANT(spec->estimate_ns >= 0 && spec->priority <= SCHED_PRIORITY_MAX);
     uint32_t ix = sched->task_count++;
     bool solo = spec->group == ID_NONE;
     uint32_t group = solo ? ix * 2 + 1 : spec->group * 2;
@@ -392,27 +255,46 @@ add_task(struct sched *sched, uint32_t run, const struct sched_task_spec *spec)
         .state = TASK_WAITING,
     };
     if (solo) {
-        sched->tasks[ix].own =
-            new_group(sched, run, spec->attributes, spec->attribute_count);
+        struct sched_group_spec own = {spec->attributes, spec->attribute_count};
+        sched->tasks[ix].own = new_group(sched, run, &own);
     }
-    INVARIANT(sched_group(sched, group)->run == run);
-    struct shape like = {
-        .class_ix = spec->class_id.v,
-        .provider = spec->provider.v,
-        .run = run,
-        .batch_key = spec->batch_key,
-        .needs = task_set(sched, run, spec),
-        .group_needs = sched_group(sched, group)->needs,
-    };
-    sched->tasks[ix].bin = bin_for(sched, group, intern_shape(sched, like));
+    uint32_t kind = sched_group(sched, group)->kind;
+    INVARIANT(sched->kinds[kind].run == run);
+    INVARIANT(spec->guard != ix + 1);
+    uint32_t shape;
+    if (before != NULL && is_alike(before, spec) &&
+        sched_group(sched, sched->tasks[ix - 1].group)->kind == kind) {
+        shape = sched_bin(sched, sched->tasks[ix - 1].bin)->shape;
+    } else {
+        shape = shape_for(sched, spec, &sched->kinds[kind]);
+    }
+    sched->tasks[ix].bin = bin_for(sched, group, shape);
     sched->details[ix] = (struct detail){
         .failure = intern_failure(sched, &spec->failure),
         .rework_to = spec->rework_to,
         .cause = ID_NONE,
         .blocked_tier = TIER_NONE,
+        .own_priority = spec->priority & 0xF,
+        .last = spec->last,
+        .approve = spec->approve,
+        .unapproved = spec->approve,
+        .early = spec->not_before_ns > 0,
+        .until_ns = spec->not_before_ns,
     };
+    if (spec->last || spec->not_before_ns > 0) {
+        sched->tasks[ix].special = 1;
+    }
+    if (spec->approve) {
+        sched_raise(sched, ix, TASK_HELD);
+    }
     sched->unmet[ix] = 0;
+    sched->stuck_needs[ix] = 0;
+    sched->lend_next[ix] = ID_NONE;
     sched->runs[run].counts[TASK_WAITING]++;
+    if (sched_has_goal(&sched->runs[run])) {
+        goal_add(sched, ix);
+    }
+    scope_add_task(sched, ix, spec);
 }
 
 /* Make room in each queue for an entry per bin of its shape. */
@@ -420,11 +302,17 @@ static void reserve_queues(struct sched *sched)
 {
     for (uint32_t ix = 0; ix < sched->shape_count; ix++) {
         const struct shape *shape = &sched->shapes[ix];
-        uint32_t sides = sched->classes[shape->class_ix].defer ? 2 : 1;
-        ready_queue_reserve(&sched->queues[shape->open_queue].heap,
-                            shape->bin_count * sides);
-        ready_queue_reserve(&sched->queues[shape->closed_queue].heap,
-                            shape->bin_count);
+        uint32_t queues[] = {
+            shape->open_queue,
+            shape->closed_queue,
+            shape->background_queue,
+        };
+        for (uint32_t n = 0; n < ARRAY_COUNT(queues); n++) {
+            if (queues[n] != ID_NONE) {
+                ready_queue_reserve(&sched->queues[queues[n]].heap,
+                                    shape->bin_count);
+            }
+        }
     }
 }
 
@@ -437,6 +325,7 @@ static enum err reject(struct sched_rejection *rejection,
         [REJECTION_UNKNOWN] = ERR_INVALID,
         [REJECTION_OTHER_RUN] = ERR_INVALID,
         [REJECTION_REWORK] = ERR_INVALID,
+        [REJECTION_LAST] = ERR_INVALID,
         [REJECTION_STARTED] = ERR_CONFLICT,
         [REJECTION_ENDED] = ERR_CONFLICT,
         [REJECTION_CANCELLED] = ERR_CONFLICT,
@@ -478,7 +367,7 @@ static enum err check_groups(const struct sched *sched,
         INVARIANT(group == ID_NONE ||
                   group < sched->group_count + addition->group_count);
         if (group < sched->group_count &&
-            sched->groups[group].run != addition->run.v) {
+            sched_kind(sched, &sched->groups[group])->run != addition->run.v) {
             return reject(rejection,
                           REJECTION_OTHER_RUN,
                           sched->task_count + ix);
@@ -556,6 +445,12 @@ static bool reaches(struct sched *sched,
     return false;
 }
 
+static void add_edge(struct sched *sched, const struct sched_need *need)
+{
+    INVARIANT(need->on <= SCHED_ON_ANY);
+    graph_add_need_on(&sched->graph, need->dependent, need->need, need->on);
+}
+
 /*
  * Add the edges to the graph. Edges of one need become neighbours, because they
  * are walked together each time it is done.
@@ -568,8 +463,7 @@ static void add_edges(struct sched *sched,
     if (count < nodes / 4) {
         /* Sorting would not pay off. */
         for (uint32_t ix = 0; ix < count; ix++) {
-            struct sched_need need = addition->needs[ix];
-            graph_add_need(&sched->graph, need.dependent, need.need);
+            add_edge(sched, &addition->needs[ix]);
         }
         return;
     }
@@ -586,8 +480,7 @@ static void add_edges(struct sched *sched,
         order[next[addition->needs[ix].need]++] = ix;
     }
     for (uint32_t ix = 0; ix < count; ix++) {
-        struct sched_need need = addition->needs[order[ix]];
-        graph_add_need(&sched->graph, need.dependent, need.need);
+        add_edge(sched, &addition->needs[order[ix]]);
     }
     mem_free(next);
     mem_free(order);
@@ -607,6 +500,68 @@ static bool is_forward(const struct sched_addition *addition, uint32_t first)
     return forward;
 }
 
+/* The place of a task among the scopes. */
+struct position {
+    uint32_t scope;
+    bool last;
+};
+
+static struct position position_of(const struct sched *sched,
+                                   const struct sched_addition *addition,
+                                   uint32_t task)
+{
+    if (task < sched->task_count) {
+        const struct detail *detail = &sched->details[task];
+        return (struct position){detail->scope, detail->last != 0};
+    }
+    const struct sched_task_spec *spec =
+        &addition->tasks[task - sched->task_count];
+    return (struct position){spec->scope, spec->last};
+}
+
+/* Return the parent of a scope, old or new, that is not the run. */
+static uint32_t parent_of(const struct sched *sched,
+                          const struct sched_addition *addition,
+                          uint32_t scope)
+{
+    INVARIANT(scope > 0);
+    return scope <= sched->scope_count
+               ? sched->scopes[scope - 1].parent
+               : addition->scopes[scope - 1 - sched->scope_count].parent;
+}
+
+/* Return whether a task does not need one that comes after it: the last of a
+ * scope that it is in. */
+static bool is_in_order(const struct sched *sched,
+                        const struct sched_addition *addition,
+                        const struct sched_need *need)
+{
+    struct position to = position_of(sched, addition, need->need);
+    struct position from = position_of(sched, addition, need->dependent);
+    if (!to.last) {
+        return true;
+    }
+    uint32_t scope = from.scope;
+    if (from.last && scope == to.scope) {
+        return true;
+    }
+    while (scope > 0 && scope != to.scope) {
+        scope = parent_of(sched, addition, scope);
+    }
+    return scope != to.scope || (from.last && from.scope == to.scope);
+}
+
+/* Return whether the run has tasks that come last. */
+static bool has_lasts(const struct sched *sched,
+                      const struct sched_addition *addition)
+{
+    bool found = sched->runs[addition->run.v].lasts > 0;
+    for (uint32_t ix = 0; ix < addition->task_count && !found; ix++) {
+        found = addition->tasks[ix].last;
+    }
+    return found;
+}
+
 /* Check, with the edges added, for cycles and that rework_to is a need. */
 static enum err check_graph(struct sched *sched,
                             const struct sched_addition *addition,
@@ -620,6 +575,14 @@ static enum err check_graph(struct sched *sched,
     }
     if (rejection->cycle != NULL) {
         return reject(rejection, REJECTION_CYCLE, rejection->cycle[0]);
+    }
+    bool lasts = has_lasts(sched, addition);
+    for (uint32_t ix = 0; lasts && ix < addition->need_count; ix++) {
+        if (!is_in_order(sched, addition, &addition->needs[ix])) {
+            return reject(rejection,
+                          REJECTION_LAST,
+                          addition->needs[ix].dependent);
+        }
     }
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
         const struct sched_task_spec *spec = &addition->tasks[ix];
@@ -639,6 +602,10 @@ static void settle_new(struct sched *sched, uint32_t first, uint32_t edges)
     for (uint32_t edge = edges; edge < sched->graph.edge_count; edge++) {
         uint32_t need = graph_need(&sched->graph, edge);
         uint32_t dependent = graph_dependent(&sched->graph, edge);
+        if (graph_on(&sched->graph, edge) != SCHED_ON_DONE) {
+            deps_touch(sched, need); /* looked at in the end */
+            continue;
+        }
         if (sched_has(sched, need, TASK_SATISFIED)) {
             continue;
         }
@@ -653,13 +620,16 @@ static void settle_new(struct sched *sched, uint32_t first, uint32_t edges)
         INVARIANT(sched->tasks[task].state == TASK_WAITING);
         if (sched->unmet[task] == 0) {
             state_ready_or_wait(sched, task);
+        } else if (sched->tasks[task].special != 0) {
+            deps_touch(sched, task);
         }
     }
     /* Skip tasks that were added after a dead end. */
     for (uint32_t edge = edges; edge < sched->graph.edge_count; edge++) {
         uint32_t need = graph_need(&sched->graph, edge);
         uint32_t dependent = graph_dependent(&sched->graph, edge);
-        if (state_is_pending(sched, need) ||
+        if (graph_on(&sched->graph, edge) != SCHED_ON_DONE ||
+            state_is_pending(sched, need) ||
             sched_has(sched, need, TASK_SATISFIED) ||
             !state_is_pending(sched, dependent)) {
             continue;
@@ -672,6 +642,18 @@ static void settle_new(struct sched *sched, uint32_t first, uint32_t edges)
     }
 }
 
+/* Remember who needs an outcome other than done. */
+static void note_need(struct sched *sched, const struct sched_need *need)
+{
+    if (need->on != SCHED_ON_DONE) {
+        sched_run_of(sched, need->need)->picky = true;
+        sched->details[need->dependent].picky = 1;
+        sched->details[need->need].watched = 1;
+        sched->tasks[need->dependent].special = 1;
+        sched->tasks[need->need].special = 1;
+    }
+}
+
 static void add_checked(struct sched *sched,
                         const struct sched_addition *addition,
                         uint32_t first,
@@ -680,23 +662,36 @@ static void add_checked(struct sched *sched,
     uint32_t run = addition->run.v;
     reserve_groups(sched, addition->group_count);
     for (uint32_t ix = 0; ix < addition->group_count; ix++) {
-        const struct sched_group_spec *spec = &addition->groups[ix];
-        sched->groups[sched->group_count++] =
-            new_group(sched, run, spec->attributes, spec->attribute_count);
+        uint32_t group = sched->group_count++;
+        sched->groups[group] = new_group(sched, run, &addition->groups[ix]);
+        sched->more[group] = (struct group_more){0};
+    }
+    for (uint32_t ix = 0; ix < addition->scope_count; ix++) {
+        MEM_GROW(sched->scopes, sched->scope_count, sched->scope_capacity);
+        scope_add(sched, run, &addition->scopes[ix]);
     }
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
-        add_task(sched, run, &addition->tasks[ix]);
+        const struct sched_task_spec *spec = &addition->tasks[ix];
+        add_task(sched, run, spec, ix > 0 ? spec - 1 : NULL);
+    }
+    for (uint32_t ix = 0; ix < addition->need_count; ix++) {
+        note_need(sched, &addition->needs[ix]);
     }
     INVARIANT(sched->task_count == first + addition->task_count);
     INVARIANT(sched->graph.node_count == sched->task_count);
     reserve_queues(sched);
     lookahead_reserve(sched);
-    priority_of_new(sched, first, edges, is_forward(addition, first));
+    bool forward = is_forward(addition, first);
+    priority_of_new(sched, first, edges, forward);
+    lend_measure(sched, run, first, edges, forward);
     if (addition->records != NULL) {
         restore_tasks(sched, addition, first, edges);
     } else {
         settle_new(sched, first, edges);
     }
+    deps_settle(sched);
+    dispatch_check_guards(sched);
+    lend_settle(sched);
     lookahead_upset(sched, run);
     state_check_run(sched, run);
 }
@@ -793,11 +788,15 @@ size_t sched_bytes(const struct sched *sched)
     size_t bytes =
         sizeof(*sched) + graph_bytes(&sched->graph) +
         limits_bytes(&sched->limits) + idmap_bytes(&sched->bins_by_key) +
-        idmap_bytes(&sched->shapes_by_hash) + idmap_bytes(&sched->sets_by_hash);
+        idmap_bytes(&sched->shapes_by_hash) +
+        idmap_bytes(&sched->sets_by_hash) + idmap_bytes(&sched->kinds_by_hash);
     bytes += sched->task_capacity *
              (sizeof(struct task) + sizeof(struct detail) +
-              2 * sizeof(struct pheap_link) + 7 * sizeof(uint32_t));
-    bytes += sched->group_capacity * sizeof(struct group);
+              2 * sizeof(struct pheap_link) + 10 * sizeof(uint32_t));
+    bytes += sched->group_capacity *
+             (sizeof(struct group) + sizeof(struct group_more));
+    bytes += sched->kind_capacity * sizeof(struct group_kind);
+    bytes += sched->scope_capacity * sizeof(struct scope);
     bytes += sched->bin_capacity * sizeof(struct bin);
     bytes += sched->shape_capacity * sizeof(struct shape);
     bytes += sched->queue_capacity *
@@ -805,6 +804,7 @@ size_t sched_bytes(const struct sched *sched)
     bytes += sched->set_capacity * sizeof(struct need_set);
     bytes += sched->need_capacity * sizeof(struct pool_need);
     bytes += sched->failure_capacity * sizeof(sched->failures[0]);
+    bytes += sched->guard_count * sizeof(sched->guards[0]);
     for (uint32_t ix = 0; ix < sched->queue_count; ix++) {
         bytes += sched->queues[ix].heap.capacity * sizeof(struct ready_entry);
     }

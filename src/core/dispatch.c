@@ -11,7 +11,8 @@
  * - A pool has no units: the queue moves there and is not examined until that
  *   pool has units.
  * - Exactly one pool has some units, but too few: they are reserved for this
- *   task, and the queue waits there. Later tasks may not take them.
+ *   task, and the queue waits there. Later tasks may take them only if this
+ *   does not delay it: see backfill.c. Those that may not are set aside.
  * - Several pools have too few: the queue is set aside. Only a task that has
  *   waited for too long reserves units of one pool while it waits for another
  *   (saves_up). A task that needs more than the maximum of a limit, because the
@@ -29,10 +30,18 @@
 #include "base/invariant.h"
 #include "core/lookahead/lookahead.h"
 
+/* So many queues are looked at that may not pass a reservation. */
+enum { BACKFILL_LOOK = 128 };
+
 static bool queue_before(const void *ctx, uint32_t a, uint32_t b)
 {
     const struct sched *sched = ctx;
-    return ready_key_before(&sched->queues[a].top, &sched->queues[b].top);
+    const struct queue *one = &sched->queues[a];
+    const struct queue *other = &sched->queues[b];
+    if (one->top.high == other->top.high && one->urgency != other->urgency) {
+        return one->urgency < other->urgency;
+    }
+    return ready_key_before(&one->top, &other->top);
 }
 
 static bool pool_before(const void *ctx, uint32_t a, uint32_t b)
@@ -69,7 +78,7 @@ static void wake_pool(struct sched *sched, uint32_t pool)
     struct pool *r = &sched->limits.pools[pool];
     if (r->waiting == ID_NONE) {
         INVARIANT(!r->awake);
-    } else if (limits_reserved(&sched->limits, pool) != ID_NONE ||
+    } else if (limits_is_shut(&sched->limits, pool) ||
                limits_free(&sched->limits, pool) <= 0) {
         sleep_pool(sched, pool);
     } else if (!r->awake) {
@@ -167,6 +176,28 @@ void dispatch_give(struct sched *sched, uint32_t set)
     move_units(sched, set, -1);
 }
 
+/* Take the units of a session, free or not, or return them: a leader stays in
+ * the background as when it started. */
+static void move_session(struct sched *sched, uint32_t leader, int64_t sign)
+{
+    const struct shape *shape = sched_shape_of(sched, leader);
+    move_units(sched, shape->needs, sign);
+    if (sched_has(sched, leader, TASK_BACKGROUND) &&
+        shape->background_needs != ID_NONE) {
+        move_units(sched, shape->background_needs, sign);
+    }
+}
+
+void dispatch_occupy_session(struct sched *sched, uint32_t leader)
+{
+    move_session(sched, leader, 1);
+}
+
+void dispatch_give_session(struct sched *sched, uint32_t leader)
+{
+    move_session(sched, leader, -1);
+}
+
 /* The maximum of a limit changed: wake its pools or put them to sleep. */
 void dispatch_wake_limit(struct sched *sched, uint32_t limit)
 {
@@ -208,6 +239,42 @@ void dispatch_check_provider(struct sched *sched, uint32_t provider)
     INVARIANT(dispatch_takes(sched, provider) == open);
 }
 
+static bool is_parked(const struct sched *sched, const struct guard *guard)
+{
+    return sched->tasks[guard->task].state == TASK_PARKED;
+}
+
+/* Return whether the guard of a task, if it has one, is parked. */
+bool dispatch_is_closed(const struct sched *sched, uint32_t task)
+{
+    uint32_t guard = sched_shape_of(sched, task)->guard;
+    return guard != ID_NONE && is_parked(sched, &sched->guards[guard]);
+}
+
+/* Return whether provider and guard of a task let it start, and its run is not
+ * stopped. */
+bool dispatch_admits(const struct sched *sched, uint32_t task)
+{
+    const struct shape *shape = sched_shape_of(sched, task);
+    return dispatch_takes(sched, shape->provider) &&
+           !dispatch_is_closed(sched, task) &&
+           (sched->runs[shape->run].stopped == SCHED_NOT_STOPPED ||
+            sched->details[task].last != 0);
+}
+
+void dispatch_check_guards(struct sched *sched)
+{
+    if (!sched->guards_due) {
+        return;
+    }
+    sched->guards_due = false;
+    for (uint32_t ix = 0; ix < sched->guard_count; ix++) {
+        const struct guard *guard = &sched->guards[ix];
+        dispatch_set_open(sched, guard->pool, !is_parked(sched, guard));
+        ready_recount_guard(sched, ix);
+    }
+}
+
 /*
  * Report a ready task of a group that closes, so that the store gets a newer
  * record than the records with an open group. Without a ready task, the group
@@ -228,7 +295,10 @@ static void touch_ready(struct sched *sched, uint32_t group)
     }
 }
 
-/* Close a group that no task keeps open and return it, or ID_NONE. */
+/*
+ * Close a group that no task keeps open and return it, or ID_NONE. A group that
+ * only waits for its merge returns the units of its issues.
+ */
 uint32_t dispatch_close_group(struct sched *sched)
 {
     while (sched->group_checks != ID_NONE) {
@@ -237,15 +307,31 @@ uint32_t dispatch_close_group(struct sched *sched)
         INVARIANT(group->checking);
         sched->group_checks = group->check_next;
         group->checking = false;
+        if (group->working && group->busy == group->queued) {
+            group->working = false;
+            dispatch_give(sched, sched_kind(sched, group)->issues);
+        }
         if (group->open && group->busy == 0) {
             group->open = false;
-            dispatch_give(sched, group->needs);
+            dispatch_give(sched, sched_kind(sched, group)->lanes);
             touch_ready(sched, ix);
             ready_rekey_group(sched, ix);
             return ix;
         }
     }
     return ID_NONE;
+}
+
+/* Put the queues of a list back. */
+static void put_back(struct sched *sched, uint32_t *list)
+{
+    while (*list != ID_NONE) {
+        uint32_t queue = *list;
+        INVARIANT(sched->queues[queue].aside);
+        *list = sched->queues[queue].aside_next;
+        sched->queues[queue].aside = false;
+        ready_requeue(sched, queue);
+    }
 }
 
 /* Clear reservations, holds and queues set aside: a start may change them. */
@@ -258,12 +344,10 @@ static void begin_scan(struct sched *sched)
         counter->reserved_for = ID_NONE;
         wake_counter(sched, counter);
     }
-    while (sched->asides != ID_NONE) {
-        uint32_t queue = sched->asides;
-        INVARIANT(sched->queues[queue].aside);
-        sched->asides = sched->queues[queue].aside_next;
-        sched->queues[queue].aside = false;
-        ready_requeue(sched, queue);
+    sched->refused = 0;
+    if (sched->postponed != ID_NONE || sched->asides != ID_NONE) {
+        put_back(sched, &sched->postponed);
+        put_back(sched, &sched->asides);
     }
     lookahead_look_again(sched);
 }
@@ -272,7 +356,9 @@ static void begin_scan(struct sched *sched)
 struct finding {
     uint32_t pool;    /* lacks units; ID_NONE: none does */
     bool empty;       /* it has no units left */
+    bool kept;        /* it has, but they are reserved */
     uint32_t lacking; /* pools that lack units; 1: that pool can be reserved */
+    uint32_t units;   /* that it needs of it */
 };
 
 /* Return whether the pool's current maximum is large enough. */
@@ -282,22 +368,27 @@ static bool has_units(const struct sched *sched, struct pool_need need)
     return sched->limits.limits[limit].max_now >= need.units;
 }
 
-static struct finding examine(const struct sched *sched, uint32_t queue)
+static struct finding
+examine(const struct sched *sched, uint32_t queue, uint32_t head)
 {
     const struct queue *q = &sched->queues[queue];
     struct finding finding = {.pool = ID_NONE};
+    bool reserved = sched->reserved != ID_NONE;
     for (uint32_t part = 0; part < 2 && q->sets[part] != ID_NONE; part++) {
         const struct need_set *set = &sched->sets[q->sets[part]];
         for (uint32_t ix = 0; ix < set->count; ix++) {
             struct pool_need need = sched->needs[set->first + ix];
             int64_t free = limits_free(&sched->limits, need.pool);
-            if (free <= 0 ||
-                limits_reserved(&sched->limits, need.pool) != ID_NONE) {
-                return (struct finding){need.pool, true, 1};
+            bool kept = reserved &&
+                        limits_reserved(&sched->limits, need.pool) != ID_NONE &&
+                        !backfill_admits(sched, head, need);
+            if (free <= 0 || kept) {
+                return (struct finding){need.pool, true, free > 0, 1, 0};
             }
             if (free < need.units) {
                 /* Waiting does not help if the maximum is too small. */
                 finding.pool = need.pool;
+                finding.units = need.units;
                 finding.lacking += has_units(sched, need) ? 1 : 2;
             }
         }
@@ -305,15 +396,35 @@ static struct finding examine(const struct sched *sched, uint32_t queue)
     return finding;
 }
 
+/* A group takes the units of a set, free or not. */
+static void hold(struct sched *sched, uint32_t group, uint32_t needs)
+{
+    const struct need_set *set = &sched->sets[needs];
+    if (set->count > 0) {
+        dispatch_occupy(sched, needs);
+    }
+    for (uint32_t ix = 0; ix < set->count; ix++) {
+        sched->limits.pools[sched->needs[set->first + ix].pool].holder = group;
+    }
+}
+
+/* An open group has a task that counts as work on its issue. */
+void dispatch_work_on(struct sched *sched, uint32_t group)
+{
+    struct group *g = sched_group(sched, group);
+    INVARIANT(g->open && !g->working);
+    g->working = true;
+    hold(sched, group, sched_kind(sched, g)->issues);
+}
+
 void dispatch_open_group(struct sched *sched, uint32_t group)
 {
     struct group *g = sched_group(sched, group);
-    INVARIANT(!g->open);
+    INVARIANT(!g->open && !g->working);
     g->open = true;
-    dispatch_occupy(sched, g->needs);
-    const struct need_set *set = &sched->sets[g->needs];
-    for (uint32_t ix = 0; ix < set->count; ix++) {
-        sched->limits.pools[sched->needs[set->first + ix].pool].holder = group;
+    hold(sched, group, sched_kind(sched, g)->lanes);
+    if (g->busy > g->queued) {
+        dispatch_work_on(sched, group);
     }
     ready_rekey_group(sched, group);
 }
@@ -324,7 +435,7 @@ static void open_for(struct sched *sched, uint32_t task)
     uint32_t ix = sched->tasks[task].group;
     const struct group *group = sched_group(sched, ix);
     if (!group->open && !sched_has(sched, task, TASK_BACKGROUND)) {
-        expect_free(sched, group->needs);
+        expect_free(sched, sched_shape_of(sched, task)->group_needs);
         dispatch_open_group(sched, ix);
     }
 }
@@ -346,10 +457,10 @@ static void set_starting(struct sched *sched, uint32_t task, uint32_t leader)
     __builtin_prefetch(&sched->graph.nodes[task]);
     __builtin_prefetch(&sched->unmet[task]);
     struct group *group = sched_group(sched, t->group);
-    if (sched->lookahead != NULL) {
+    if (sched->lookahead != NULL || sched->has_wide) {
         sched->details[task].started_ns = sched->now_ns;
     }
-    if (sched->runs[group->run].policy == SCHED_FAIR) {
+    if (sched_run_of(sched, task)->policy == SCHED_FAIR) {
         /* Charge the estimate now; the end of the session corrects it. */
         sched->details[task].started_ns = sched->now_ns;
         group->service_ns += sched->tasks[task].estimate_ns;
@@ -358,18 +469,19 @@ static void set_starting(struct sched *sched, uint32_t task, uint32_t leader)
 }
 
 /*
- * Fill the session with more tasks of this shape, best first. They take no
- * units: the session has them. They do not open their groups, so a task of a
- * closed group takes no group units.
+ * Fill the session with more tasks of this shape, best first; return how many
+ * it has. They take no units: the session has them. They do not open their
+ * groups, so a task of a closed group takes no group units.
  */
-static void fill_batch(struct sched *sched, uint32_t leader)
+static uint32_t fill_batch(struct sched *sched, uint32_t leader)
 {
     const struct shape *shape = sched_shape_of(sched, leader);
     uint32_t last = leader;
-    for (uint32_t n = 1; n < sched->classes[shape->class_ix].batch; n++) {
+    uint32_t n = 1;
+    for (; n < sched->classes[shape->class_ix].batch; n++) {
         uint32_t next = ready_head_of_shape(sched, shape);
         if (next == ID_NONE) {
-            return;
+            return n;
         }
         INVARIANT(sched_shape_of(sched, next) == shape);
         set_starting(sched, next, leader);
@@ -380,6 +492,42 @@ static void fill_batch(struct sched *sched, uint32_t leader)
         sched->tasks[last].next_in_session = next;
         last = next;
     }
+    return n;
+}
+
+/*
+ * Return how many foreground tasks start for each task of the background while
+ * both are ready: by the smallest share of its limits.
+ */
+static uint32_t turns_for(const struct sched *sched, uint32_t leader)
+{
+    enum { SHARE = 34, WHOLE = 100 };
+    uint32_t least = WHOLE + 1;
+    const struct need_set *set =
+        &sched->sets[sched_shape_of(sched, leader)->background_needs];
+    for (uint32_t ix = 0; ix < set->count; ix++) {
+        uint32_t pool = sched->needs[set->first + ix].pool;
+        uint32_t limit = sched->limits.pools[pool].limit;
+        uint32_t percent = sched->limits.limits[limit].spec.percent;
+        least = percent > 0 && percent < least ? percent : least;
+    }
+    uint32_t share = least > WHOLE ? SHARE : least;
+    return (WHOLE + share - 1) / share - 1;
+}
+
+/* A session of `count` tasks starts: see is_postponed(). */
+static void take_turns(struct sched *sched, uint32_t leader, uint32_t count)
+{
+    struct run *run = sched_run_of(sched, leader);
+    if (sched_has(sched, leader, TASK_BACKGROUND)) {
+        INVARIANT(sched_class_of(sched, leader)->defer);
+        if (sched->tasks[leader].first != 0) {
+            return; /* an operator wanted it */
+        }
+        run->owed = count * turns_for(sched, leader);
+    } else {
+        run->owed -= run->owed < count ? run->owed : count;
+    }
 }
 
 static void start(struct sched *sched, uint32_t leader)
@@ -388,17 +536,22 @@ static void start(struct sched *sched, uint32_t leader)
     sched->last_token++;
     open_for(sched, leader);
     expect_free(sched, shape->needs);
-    dispatch_occupy(sched, shape->needs);
+    dispatch_occupy_session(sched, leader);
     set_starting(sched, leader, leader);
-    fill_batch(sched, leader);
+    uint32_t count = fill_batch(sched, leader);
+    take_turns(sched, leader, count);
     sched->runs[shape->run].sessions++;
     INVARIANT(sched->runs[shape->run].sessions <= sched->in_flight_count);
     provider_sent(&sched->providers[shape->provider], sched->last_token);
     dispatch_check_provider(sched, shape->provider);
 }
 
-/* Reserve the free units of a pool for a task until the next scan. */
-static void reserve(struct sched *sched, uint32_t pool, uint32_t task)
+/*
+ * Reserve the free units of a pool for a task until the next scan: strictly if
+ * it has waited for too long.
+ */
+static void
+reserve(struct sched *sched, uint32_t pool, uint32_t units, uint32_t task)
 {
     uint32_t ix = sched->limits.pools[pool].counter;
     struct counter *counter = &sched->limits.counters[ix];
@@ -407,7 +560,22 @@ static void reserve(struct sched *sched, uint32_t pool, uint32_t task)
     counter->reserved_for = task;
     counter->next_reserved = sched->reserved;
     sched->reserved = ix;
+    counter->strict = true;
+    if (!sched_has(sched, task, TASK_AGED)) {
+        backfill_plan(sched, pool, units);
+    }
     wake_counter(sched, counter);
+}
+
+/* Let nothing more pass in this scan. */
+static void shut_reserved(struct sched *sched)
+{
+    for (uint32_t ix = sched->reserved; ix != ID_NONE;
+         ix = sched->limits.counters[ix].next_reserved) {
+        struct counter *counter = &sched->limits.counters[ix];
+        counter->strict = true;
+        wake_counter(sched, counter);
+    }
 }
 
 static void set_aside(struct sched *sched, uint32_t queue)
@@ -459,7 +627,7 @@ static bool saves_up(struct sched *sched, uint32_t queue, uint32_t head)
         int64_t free = limits_free(&sched->limits, need.pool);
         if (free > 0 && free < need.units &&
             limits_reserved(&sched->limits, need.pool) == ID_NONE) {
-            reserve(sched, need.pool, head);
+            reserve(sched, need.pool, need.units, head);
         }
     }
     return wide;
@@ -474,15 +642,67 @@ void dispatch_rouse(struct sched *sched, uint32_t queue)
     }
 }
 
+/*
+ * Background tasks that have waited for too long take turns with foreground
+ * tasks: after a session of n of them, the run starts a multiple of n
+ * foreground tasks before the next one goes first. Until then they are
+ * postponed: they come after all foreground tasks.
+ */
+static bool is_postponed(const struct sched *sched, uint32_t head)
+{
+    const unsigned both = TASK_AGED | TASK_BACKGROUND;
+    return (sched->tasks[head].flags & both) == both &&
+           sched->tasks[head].first == 0 &&
+           sched->runs[sched_run_ix(sched, head)].owed > 0;
+}
+
+static void postpone(struct sched *sched, uint32_t queue)
+{
+    dispatch_leave(sched, queue);
+    sched->queues[queue].aside = true;
+    sched->queues[queue].aside_next = sched->postponed;
+    sched->postponed = queue;
+}
+
+/*
+ * Return the queue to examine next, or ID_NONE. When it is the turn of the
+ * background, the postponed queues come first.
+ */
+static uint32_t next_queue(struct sched *sched, bool *turn, uint32_t *head_out)
+{
+    for (;;) {
+        uint32_t queue = ID_NONE;
+        uint32_t head = ID_NONE;
+        if (sched->awake != ID_NONE) {
+            queue = sched->limits.pools[sched->awake].waiting;
+            INVARIANT(sched->queues[queue].at_pool == sched->awake);
+            head = ready_head(sched, queue);
+            INVARIANT(head != ID_NONE);
+        }
+        if (!*turn && head != ID_NONE && is_postponed(sched, head)) {
+            postpone(sched, queue);
+            continue;
+        }
+        if (sched->postponed != ID_NONE &&
+            (head == ID_NONE || (sched_has(sched, head, TASK_BACKGROUND) &&
+                                 !sched_has(sched, head, TASK_AGED)))) {
+            *turn = true;
+            put_back(sched, &sched->postponed);
+            continue;
+        }
+        *head_out = head;
+        return queue;
+    }
+}
+
 uint32_t dispatch_start(struct sched *sched)
 {
     begin_scan(sched);
-    while (sched->awake != ID_NONE) {
-        uint32_t queue = sched->limits.pools[sched->awake].waiting;
-        INVARIANT(sched->queues[queue].at_pool == sched->awake);
-        uint32_t head = ready_head(sched, queue);
-        INVARIANT(head != ID_NONE);
-        struct finding finding = examine(sched, queue);
+    bool turn = false;
+    uint32_t queue;
+    uint32_t head;
+    while ((queue = next_queue(sched, &turn, &head)) != ID_NONE) {
+        struct finding finding = examine(sched, queue, head);
         uint32_t first = lookahead_held_for(sched, head);
         if (finding.pool == ID_NONE && first == ID_NONE) {
             start(sched, head);
@@ -493,15 +713,18 @@ uint32_t dispatch_start(struct sched *sched)
             lookahead_hold(sched, queue, first);
             continue;
         }
-        if (saves_up(sched, queue, head) ||
+        if (saves_up(sched, queue, head) || finding.kept ||
             (!finding.empty && finding.lacking > 1)) {
             set_aside(sched, queue);
+            if (finding.kept && ++sched->refused == BACKFILL_LOOK) {
+                shut_reserved(sched);
+            }
             continue;
         }
         INVARIANT(finding.pool != ID_NONE && finding.lacking == 1);
         dispatch_wait(sched, queue, finding.pool);
         if (!finding.empty) {
-            reserve(sched, finding.pool, head);
+            reserve(sched, finding.pool, finding.units, head);
         }
     }
     return ID_NONE;

@@ -46,7 +46,7 @@ void graph_reserve(struct graph *graph, uint32_t nodes, uint32_t edges)
 
 void graph_add_nodes(struct graph *graph, uint32_t count)
 {
-    INVARIANT(count < ID_NONE - graph->node_count);
+    INVARIANT(count < (UINT32_C(1) << GRAPH_NODE_BITS) - graph->node_count);
     uint32_t total = graph->node_count + count;
     graph_reserve(graph, total, 0);
     INVARIANT(total <= graph->node_capacity);
@@ -58,12 +58,21 @@ void graph_add_nodes(struct graph *graph, uint32_t count)
 
 void graph_add_need(struct graph *graph, uint32_t dependent, uint32_t need)
 {
+    graph_add_need_on(graph, dependent, need, 0);
+}
+
+void graph_add_need_on(struct graph *graph,
+                       uint32_t dependent,
+                       uint32_t need,
+                       unsigned on)
+{
     INVARIANT(dependent < graph->node_count && need < graph->node_count);
+    INVARIANT(on < 1U << (32 - GRAPH_NODE_BITS));
     MEM_GROW(graph->edges, graph->edge_count, graph->edge_capacity);
     INVARIANT(graph->edge_count < graph->edge_capacity);
     uint32_t edge = graph->edge_count++;
     graph->edges[edge] = (struct graph_edge){
-        .need = need,
+        .need = need | (uint32_t)on << GRAPH_NODE_BITS,
         .dependent = dependent,
         .next_need = graph->nodes[dependent].first_need,
         .next_dependent = graph->nodes[need].first_dependent,
@@ -81,11 +90,12 @@ void graph_truncate(struct graph *graph, uint32_t nodes, uint32_t edges)
     INVARIANT(nodes <= graph->node_count && edges <= graph->edge_count);
     while (graph->edge_count > edges) {
         struct graph_edge edge = graph->edges[--graph->edge_count];
+        uint32_t need = graph_need(graph, graph->edge_count);
         INVARIANT(graph->nodes[edge.dependent].first_need == ID_NONE ||
                   graph->nodes[edge.dependent].first_need <= graph->edge_count);
-        INVARIANT(graph->nodes[edge.need].first_dependent == graph->edge_count);
+        INVARIANT(graph->nodes[need].first_dependent == graph->edge_count);
         graph->nodes[edge.dependent].first_need = edge.next_need;
-        graph->nodes[edge.need].first_dependent = edge.next_dependent;
+        graph->nodes[need].first_dependent = edge.next_dependent;
     }
     graph->node_count = nodes;
 }

@@ -3,10 +3,11 @@
  * graph: dependency graph of the tasks.
  *
  * Nodes are numbered from 0; an edge means that one node (the dependent) needs
- * another. Nodes and edges are only ever added, except that the newest can be
- * removed (graph_truncate), which is how a rejected fragment leaves no trace.
- * Both directions are linked lists of edges, so that an edge can be added to
- * any node at any time for 16 bytes.
+ * another. An edge has a kind, a small number for the caller. Nodes and edges
+ * are only ever added, except that the newest can be removed (graph_truncate),
+ * which is how a rejected fragment leaves no trace. Both directions are linked
+ * lists of edges, so that an edge can be added to any node at any time for 16
+ * bytes.
  *
  * Walking: for (e = graph_first_need(g, n); e != ID_NONE;
  *               e = graph_next_need(g, e)) { ... graph_need(g, e) ... }
@@ -22,9 +23,12 @@
 
 #include <stddef.h>
 
+/* An edge has its kind in the highest bits of `need`. */
+enum { GRAPH_NODE_BITS = 30 };
+
 /* One edge; public so that walking needs no call. */
 struct graph_edge {
-    uint32_t need;
+    uint32_t need; /* and the kind */
     uint32_t dependent;
     uint32_t next_need;      /* next edge of the same dependent */
     uint32_t next_dependent; /* next edge of the same need */
@@ -54,8 +58,13 @@ void graph_reserve(struct graph *graph, uint32_t nodes, uint32_t edges);
 /* Add `count` nodes without edges. */
 void graph_add_nodes(struct graph *graph, uint32_t count);
 
-/* Add one edge: `dependent` needs `need`. Both must exist. */
+/* Add one edge: `dependent` needs `need`. Both must exist. The kind is 0, or
+ * `on`, 0 to 3. */
 void graph_add_need(struct graph *graph, uint32_t dependent, uint32_t need);
+void graph_add_need_on(struct graph *graph,
+                       uint32_t dependent,
+                       uint32_t need,
+                       unsigned on);
 
 /* Remove the newest nodes and edges, down to these totals. */
 void graph_truncate(struct graph *graph, uint32_t nodes, uint32_t edges);
@@ -86,7 +95,13 @@ static inline uint32_t graph_next_need(const struct graph *graph, uint32_t edge)
 
 static inline uint32_t graph_need(const struct graph *graph, uint32_t edge)
 {
-    return graph->edges[edge].need;
+    return graph->edges[edge].need & ((UINT32_C(1) << GRAPH_NODE_BITS) - 1);
+}
+
+/* Return the kind of an edge. */
+static inline unsigned graph_on(const struct graph *graph, uint32_t edge)
+{
+    return graph->edges[edge].need >> GRAPH_NODE_BITS;
 }
 
 static inline uint32_t graph_first_dependent(const struct graph *graph,

@@ -45,6 +45,9 @@ void limits_derive(struct limits *limits, uint32_t limit)
     int64_t share =
         base / 100 * l->spec.percent + base % 100 * l->spec.percent / 100;
     l->max_now = share > 1 ? share : 1;
+    if (l->foreground < base && base - l->foreground > l->max_now) {
+        l->max_now = base - l->foreground;
+    }
 }
 
 uint32_t limits_add(struct limits *limits, const struct limit_spec *spec)
@@ -56,6 +59,7 @@ uint32_t limits_add(struct limits *limits, const struct limit_spec *spec)
     *limit = (struct limit){
         .spec = *spec,
         .where = mem_zalloc(spec->where_count, sizeof(spec->where[0])),
+        .foreground = LIMIT_NONE,
         .first_pool = ID_NONE,
         .kind = LIMIT_PLAN,
         .owner = ID_NONE,
@@ -136,6 +140,8 @@ uint32_t limits_pool(struct limits *limits, uint32_t limit, uint32_t key)
         .next_of_counter = limits->counters[counter].first_pool,
         .waiting = ID_NONE,
         .holder = ID_NONE,
+        .first_shape = ID_NONE,
+        .lane_next = ID_NONE,
     };
     limits->limits[limit].first_pool = ix;
     limits->counters[counter].first_pool = ix;

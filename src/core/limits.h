@@ -9,9 +9,9 @@
  * - A pool is a pair of limit and counter, from which tasks take units. Its
  *   free units are the limit's current maximum less the counter's use.
  *
- * A run and a provider have their own pool, whose maximum is none (open) or 0
- * (closed: the run is paused, the provider backs off). So one mechanism decides
- * which tasks may start.
+ * A run, a provider and a guard have their own pool, whose maximum is none
+ * (open) or 0 (closed: the run is paused, the provider backs off, the guard is
+ * parked). So one mechanism decides which tasks may start.
  *
  * Memory: grows only when limits or pools are added, that is at admission.
  */
@@ -37,6 +37,7 @@ enum limit_kind {
     LIMIT_PLAN,
     LIMIT_RUN_POOL,
     LIMIT_PROVIDER_POOL,
+    LIMIT_GUARD_POOL,     /* closed while a guard is parked */
     LIMIT_LOOKAHEAD_POOL, /* closed while a run's schedule holds tasks back */
 };
 
@@ -51,6 +52,8 @@ struct limit_spec {
     const struct attribute *where; /* all must match */
     uint32_t where_count;
     bool hold_group; /* counts open groups instead of attempts */
+    bool background; /* of tasks of deferred classes, counts only those that
+                        block nothing better */
     bool resource;   /* only for tasks that ask for it */
     bool budget;     /* used units do not come back: its max shrinks */
 };
@@ -59,17 +62,23 @@ struct limit {
     struct limit_spec spec;
     struct attribute *where; /* own copy of spec.where */
     int64_t max_now;         /* derived from spec and the base's maximum */
-    uint32_t waiting;        /* pools of it with waiting queues */
+    int64_t foreground; /* of a share that lends: the units that others could
+                           use; LIMIT_NONE: it lends nothing */
+    uint32_t waiting;   /* pools of it with waiting queues */
     uint32_t first_pool;
     enum limit_kind kind;
-    uint32_t owner; /* run or provider; unused for LIMIT_PLAN */
+    uint32_t owner; /* run, provider or guard */
 };
 
 struct counter {
     int64_t used;
     uint32_t first_pool;
+    int64_t
+        until_ns;  /* when that task will have its units, see backfill.c... */
+    int64_t spare; /* ...and what is left over then */
     uint32_t reserved_for;  /* task that reserved the free units, or ID_NONE */
     uint32_t next_reserved; /* next counter with a reservation */
+    bool strict;            /* nobody else may take them */
 };
 
 struct pool {
@@ -79,7 +88,13 @@ struct pool {
     uint32_t next_of_counter;
     uint32_t waiting; /* heap of the queues that wait for this pool */
     uint32_t holder;  /* group that took this pool last, or ID_NONE */
-    bool awake;       /* in the heap of pools to examine */
+    uint32_t widest;  /* of the groups that may take it, see core/lend.c... */
+    int64_t left;     /* ...sum of the widths of those that are left... */
+    int64_t part;     /* ...and what they could use at once */
+    uint64_t work;    /* of these groups, see core/goal.c */
+    uint32_t first_shape; /* of tasks of these groups */
+    uint32_t lane_next;   /* in the list of lanes whose work has changed */
+    bool awake;           /* in the heap of pools to examine */
 };
 
 /* Embed it; starts as {0}. */
@@ -142,6 +157,14 @@ static inline uint32_t limits_reserved(const struct limits *limits,
                                        uint32_t pool)
 {
     return limits->counters[limits->pools[pool].counter].reserved_for;
+}
+
+/* Return whether nobody but that task may take them. */
+static inline bool limits_is_shut(const struct limits *limits, uint32_t pool)
+{
+    const struct counter *counter =
+        &limits->counters[limits->pools[pool].counter];
+    return counter->reserved_for != ID_NONE && counter->strict;
 }
 
 /* Memory in bytes. */

@@ -11,6 +11,9 @@
 #include "base/invariant.h"
 #include "core/lookahead/lookahead.h"
 
+/* How long a task waits that asks to run later without a time. */
+#define SNOOZE_NS (300 * SECOND_NS)
+
 void outcome_started(struct sched *sched, uint32_t leader)
 {
     uint32_t provider = sched_shape_of(sched, leader)->provider;
@@ -30,15 +33,14 @@ void outcome_started(struct sched *sched, uint32_t leader)
 static void park(struct sched *sched, uint32_t task, enum sched_parked reason)
 {
     state_set(sched, task, TASK_PARKED);
-    sched->details[task].parked = (uint8_t)reason;
+    sched->details[task].parked = reason & 0x3;
     ready_count_out(sched, task);
     INVARIANT(!sched_has(sched, task, TASK_SATISFIED));
 }
 
 static void give_up(struct sched *sched, uint32_t task)
 {
-    INVARIANT(sched->details[task].tries >
-              sched_failure_of(sched, task)->retry_max);
+    INVARIANT(sched->details[task].tries > 0);
     uint32_t run = sched_run_ix(sched, task);
     switch (sched_failure_of(sched, task)->on_failure) {
     case SCHED_PARK:
@@ -60,8 +62,16 @@ static void give_up(struct sched *sched, uint32_t task)
     case SCHED_ABORT:
         state_set(sched, task, TASK_FAILED);
         ready_count_out(sched, task);
-        control_cancel_run(sched, run, task);
+        if (!sched->runs[run].cancelled) {
+            control_cancel_run(sched, run, task);
+        } else if (!sched_failure_of(sched, task)->optional) {
+            deps_skip_dependents(sched, task);
+        }
         deps_satisfy(sched, task);
+        return;
+    case SCHED_STOP:
+        park(sched, task, SCHED_PARKED_FAILED);
+        control_stop_run(sched, run, SCHED_STOPPED_FAILURE);
         return;
     }
 }
@@ -81,12 +91,13 @@ back_off(struct sched *sched, uint32_t task, int64_t until_ns, bool counts)
     state_set_timer(sched, task, until_ns);
 }
 
-static void fail(struct sched *sched, uint32_t task)
+/* Handle a failure; `fatal`: a retry does not help. */
+static void fail(struct sched *sched, uint32_t task, bool fatal)
 {
     struct detail *detail = &sched->details[task];
     const struct sched_failure_spec *spec = sched_failure_of(sched, task);
     detail->tries++;
-    if (detail->tries > spec->retry_max) {
+    if (fatal || detail->tries > spec->retry_max) {
         give_up(sched, task);
         return;
     }
@@ -133,6 +144,16 @@ refuse(struct sched *sched, uint32_t task, const struct sched_event *event)
     back_off(sched, task, late ? from_ns : from_ns + delay_ns, false);
 }
 
+/* Let a task wait as it asked for, without a slot. */
+static void snooze(struct sched *sched, uint32_t task, int64_t until_ns)
+{
+    if (until_ns <= sched->now_ns || until_ns == SCHED_NEVER) {
+        until_ns = sched->now_ns + SNOOZE_NS;
+    }
+    sched->details[task].snoozed = 1;
+    back_off(sched, task, until_ns, false);
+}
+
 /*
  * Collect in sched->list the tasks that rework from `task` repeats: `task`, and
  * of `to` and its direct and indirect dependents in the group, all done tasks.
@@ -154,6 +175,7 @@ static uint32_t collect_rework(struct sched *sched, uint32_t task, uint32_t to)
             sched->list[count++] = from;
         } else if (from != to && state_in_flight(sched, from)) {
             sched_raise(sched, from, TASK_STALE);
+            control_ask_approval(sched, from);
             state_touch(sched, from);
         }
         for (uint32_t edge = graph_first_dependent(graph, from);
@@ -161,6 +183,7 @@ static uint32_t collect_rework(struct sched *sched, uint32_t task, uint32_t to)
              edge = graph_next_dependent(graph, edge)) {
             uint32_t dependent = graph_dependent(graph, edge);
             if (sched->tasks[dependent].group == group &&
+                graph_on(graph, edge) == SCHED_ON_DONE &&
                 sched->marks[dependent] != mark) {
                 sched->marks[dependent] = mark;
                 INVARIANT(depth < sched->task_count);
@@ -198,6 +221,7 @@ static void rework(struct sched *sched, uint32_t task)
         deps_revert(sched, again);
         sched_lower(sched, again, TASK_REVOKED);
         state_set(sched, again, TASK_WAITING);
+        control_ask_approval(sched, again);
         deps_doubt(sched, again);
     }
     priority_refresh(sched, sched->list, count);
@@ -234,8 +258,8 @@ static void complete(struct sched *sched, uint32_t task)
     INVARIANT(sched_has(sched, task, TASK_SATISFIED) ==
               (sched->unmet[task] == 0));
     ready_count_out(sched, task);
-    if (sched->unmet[task] > 0) {
-        /* A need of the task runs again, and is less urgent for it. */
+    if (sched->unmet[task] > 0 || run->picky) {
+        /* A need of the task may run again, and is less urgent for it. */
         priority_refresh(sched, &task, 1);
     }
     run->completions++;
@@ -261,7 +285,8 @@ static bool stands_alone(enum sched_outcome outcome)
 
 static bool is_failure(enum sched_outcome outcome)
 {
-    return outcome == OUTCOME_FAILED || outcome == OUTCOME_LOST;
+    return outcome == OUTCOME_FAILED || outcome == OUTCOME_LOST ||
+           outcome == OUTCOME_FATAL;
 }
 
 static void end_task(struct sched *sched,
@@ -293,11 +318,17 @@ static void end_task(struct sched *sched,
         if (sched_failure_of(sched, task)->rework_on_failure) {
             rework(sched, task);
         } else {
-            fail(sched, task);
+            fail(sched, task, false);
         }
         return;
     case OUTCOME_LOST:
-        fail(sched, task); /* its findings are lost too: no rework */
+        fail(sched, task, false); /* its findings are lost too: no rework */
+        return;
+    case OUTCOME_FATAL:
+        fail(sched, task, true);
+        return;
+    case OUTCOME_LATER:
+        snooze(sched, task, event->retry_at_ns);
         return;
     case OUTCOME_REFUSED:
         INVARIANT(sched->tasks[task].attempts > 0);
@@ -394,7 +425,8 @@ static void judge_provider(struct sched *sched,
         enum sched_outcome outcome = event->outcomes[ix];
         bool vanished = outcome == OUTCOME_LOST || outcome == OUTCOME_STOPPED;
         lost = lost || vanished;
-        well = well || (!vanished && (gate || outcome != OUTCOME_FAILED));
+        bool failed = outcome == OUTCOME_FAILED || outcome == OUTCOME_FATAL;
+        well = well || (!vanished && (gate || !failed));
     }
     if (event->outcomes[0] == OUTCOME_REFUSED) {
         judge_refusal(sched, leader, provider, event);
@@ -499,7 +531,7 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
     judge_provider(sched, leader, event);
     dispatch_check_provider(sched, shape->provider);
     sched->notices = sched->notices || sched->providers[shape->provider].notice;
-    dispatch_give(sched, shape->needs);
+    dispatch_give_session(sched, leader);
     INVARIANT(sched->runs[shape->run].sessions > 0);
     sched->runs[shape->run].sessions--;
     if (sched->runs[shape->run].policy == SCHED_FAIR) {

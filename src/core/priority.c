@@ -17,6 +17,7 @@ struct order {
     int64_t rank_ns;
     uint8_t tier;
     uint8_t blocked_tier;
+    uint8_t priority;
 };
 
 static uint8_t better(uint8_t a, uint8_t b)
@@ -32,7 +33,8 @@ static uint8_t blocked_tier_of(const struct sched *sched, uint32_t task)
     return spec->defer ? below : better(below, (uint8_t)spec->tier);
 }
 
-/* Compute tier and rank; `fresh`: no dependent of the task is finished. */
+/* Compute tier, priority and rank; `fresh`: no dependent of the task is
+ * finished. */
 static struct order
 compute(const struct sched *sched, uint32_t task, bool fresh)
 {
@@ -42,6 +44,7 @@ compute(const struct sched *sched, uint32_t task, bool fresh)
     struct order order = {
         .tier = tier,
         .blocked_tier = TIER_NONE,
+        .priority = sched->details[task].own_priority,
     };
     for (uint32_t edge = graph_first_dependent(graph, task); edge != ID_NONE;
          edge = graph_next_dependent(graph, edge)) {
@@ -54,6 +57,7 @@ compute(const struct sched *sched, uint32_t task, bool fresh)
             order.rank_ns = dependent->rank_ns;
         }
         order.tier = better(order.tier, dependent->tier);
+        order.priority = better(order.priority, dependent->priority);
         if (sched->has_deferred) {
             uint8_t blocked_tier = blocked_tier_of(sched, ix);
             order.blocked_tier = better(order.blocked_tier, blocked_tier);
@@ -72,6 +76,7 @@ static void update(struct sched *sched, uint32_t task, bool fresh)
     struct order order = compute(sched, task, fresh);
     struct task *t = &sched->tasks[task];
     if (order.rank_ns == t->rank_ns && order.tier == t->tier &&
+        order.priority == t->priority &&
         order.blocked_tier == sched->details[task].blocked_tier) {
         return;
     }
@@ -81,7 +86,11 @@ static void update(struct sched *sched, uint32_t task, bool fresh)
     }
     t->rank_ns = order.rank_ns;
     t->tier = order.tier;
+    t->priority = order.priority & 0xFU;
     sched->details[task].blocked_tier = order.blocked_tier;
+    if (sched_class_of(sched, task)->defer) {
+        lend_touch(sched, task); /* it may be in the background now */
+    }
     if (queued) {
         ready_enqueue(sched, task);
     }

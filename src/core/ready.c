@@ -11,11 +11,19 @@
 #include "base/invariant.h"
 #include "core/lookahead/lookahead.h"
 
-/* Bits of the high word of a key, from the top. */
+/*
+ * The high word of a key, from the top: one bit, the tier (7 bits), the
+ * priority (4 bits), then the service of the group and whether it is closed.
+ */
 #define KEY_DEFERRED (UINT64_C(1) << 63)
 #define KEY_TIER_SHIFT 56
-#define KEY_CLOSED (UINT64_C(1) << 55)
-#define KEY_SERVICE_MAX (KEY_CLOSED - 1)
+#define KEY_PRIORITY_SHIFT 52
+#define KEY_SERVICE_MAX ((UINT64_C(1) << 51) - 1)
+#define KEY_SERVICE_UNIT 1024 /* nanoseconds */
+
+/* High words of tasks that an operator put first, or that have waited for too
+ * long. */
+enum { KEY_FIRST, KEY_AGED, KEY_AGED_BACKGROUND };
 
 bool ready_is_background(const struct sched *sched, uint32_t task)
 {
@@ -25,12 +33,13 @@ bool ready_is_background(const struct sched *sched, uint32_t task)
 }
 
 /*
- * Smaller starts first. A task that has waited for too long precedes all
- * others, oldest first. Then: not deferred; tier; a task of an open group
- * before a task that would open another; for SCHED_FAIR the group with less
- * service; for SCHED_LOOKAHEAD the place in the schedule, if any, else the
- * longer path to the end (not for SCHED_FIFO, nor for classes with `queue`,
- * which precede); order of becoming ready, then of declaration.
+ * Smaller starts first. A task that an operator put first precedes all others.
+ * Then a task that has waited for too long, oldest first; in the background,
+ * only in its turn: see dispatch.c. Then: not deferred; tier; priority; for
+ * SCHED_FAIR the group with less service; a task of an open group before a task
+ * that would open another; for SCHED_LOOKAHEAD the place in the schedule, if
+ * any, else the longer path to the end (not for SCHED_FIFO, nor for classes
+ * with `queue`, which precede); order of becoming ready, then of declaration.
  */
 static struct ready_key
 key_of(const struct sched *sched, uint32_t task, enum bin_side side)
@@ -38,25 +47,36 @@ key_of(const struct sched *sched, uint32_t task, enum bin_side side)
     const struct task *t = &sched->tasks[task];
     struct ready_key key = {.low = t->ready_seq};
     if ((t->flags & TASK_AGED) != 0) {
+        key.high = t->first != 0            ? KEY_FIRST
+                   : side == BIN_BACKGROUND ? KEY_AGED_BACKGROUND
+                                            : KEY_AGED;
         return key;
     }
     const struct group *group = sched_group(sched, t->group);
-    enum sched_policy policy = sched->runs[group->run].policy;
-    key.high = ((uint64_t)t->tier + 1) << KEY_TIER_SHIFT;
+    enum sched_policy policy =
+        sched->runs[sched_kind(sched, group)->run].policy;
+    key.high = ((uint64_t)t->tier + 1) << KEY_TIER_SHIFT |
+               (uint64_t)t->priority << KEY_PRIORITY_SHIFT;
     if (side == BIN_BACKGROUND) {
         key.high |= KEY_DEFERRED;
     } else if (!group->open) {
-        key.high |= KEY_CLOSED;
+        key.high |= 1;
     }
     if (policy == SCHED_FAIR) {
-        uint64_t service = (uint64_t)group->service_ns;
-        key.high |= service < KEY_SERVICE_MAX ? service : KEY_SERVICE_MAX;
+        uint64_t service = (uint64_t)group->service_ns / KEY_SERVICE_UNIT;
+        service = service < KEY_SERVICE_MAX ? service : KEY_SERVICE_MAX;
+        key.high |= service << 1;
     }
     if (policy != SCHED_FIFO && !sched_class_of(sched, task)->queue) {
         uint32_t place =
             policy == SCHED_LOOKAHEAD ? lookahead_place(sched, task) : ID_NONE;
-        key.middle = place != ID_NONE ? (uint64_t)place + 1
-                                      : UINT64_MAX - (uint64_t)t->rank_ns;
+        if (place != ID_NONE) {
+            key.middle = (uint64_t)place + 1;
+        } else {
+            key.middle = policy == SCHED_FAIR
+                             ? UINT64_MAX - (uint64_t)t->rank_ns
+                             : goal_key(sched, task);
+        }
     }
     return key;
 }
@@ -84,6 +104,14 @@ static bool task_before(const void *ctx, uint32_t a, uint32_t b)
     const struct sched *sched = ctx;
     struct ready_key key_a = key_of(sched, a, BIN_NORMAL);
     struct ready_key key_b = key_of(sched, b, BIN_NORMAL);
+    if (key_a.high == key_b.high && (key_a.middle & key_b.middle) >> 63 != 0) {
+        /* Neither is critical, or for SCHED_FAIR: as if both were. */
+        int64_t rank_a = sched->tasks[a].rank_ns;
+        int64_t rank_b = sched->tasks[b].rank_ns;
+        if (rank_a != rank_b) {
+            return rank_a > rank_b;
+        }
+    }
     return ready_key_before(&key_a, &key_b);
 }
 
@@ -119,15 +147,27 @@ uint32_t ready_head(struct sched *sched, uint32_t queue)
 
 uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape)
 {
-    uint32_t open = ready_head(sched, shape->open_queue);
-    uint32_t closed = ready_head(sched, shape->closed_queue);
-    if (open == ID_NONE || closed == ID_NONE) {
-        return open == ID_NONE ? closed : open;
+    const uint32_t queues[] = {
+        shape->open_queue,
+        shape->closed_queue,
+        shape->background_queue,
+    };
+    uint32_t best = ID_NONE;
+    const struct ready_key *key = NULL;
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(queues); ix++) {
+        uint32_t head =
+            queues[ix] == ID_NONE ? ID_NONE : ready_head(sched, queues[ix]);
+        if (head == ID_NONE) {
+            continue;
+        }
+        const struct ready_key *top =
+            &sched->queues[queues[ix]].heap.entries[0].key;
+        if (key == NULL || ready_key_before(top, key)) {
+            best = head;
+            key = top;
+        }
     }
-    const struct ready_queue *a = &sched->queues[shape->open_queue].heap;
-    const struct ready_queue *b = &sched->queues[shape->closed_queue].heap;
-    return ready_key_before(&a->entries[0].key, &b->entries[0].key) ? open
-                                                                    : closed;
+    return best;
 }
 
 /*
@@ -162,14 +202,35 @@ void ready_requeue(struct sched *sched, uint32_t queue)
         return;
     }
     fetch_ahead(sched, q);
+    uint64_t urgency = top->key.middle;
+    if (q->lane != ID_NONE) {
+        uint32_t best = sched_best_of(sched, top->item);
+        urgency = goal_urgency(sched, best, urgency);
+    }
     if (pool == ID_NONE) {
         q->top = top->key;
+        q->urgency = urgency;
         dispatch_wait(sched, queue, POOL_OPEN);
-    } else if (ready_key_before(&top->key, &q->top) ||
+    } else if (urgency != q->urgency || ready_key_before(&top->key, &q->top) ||
                ready_key_before(&q->top, &top->key)) {
         dispatch_leave(sched, queue);
         q->top = top->key;
+        q->urgency = urgency;
         dispatch_wait(sched, queue, pool);
+    }
+}
+
+/* The work of a lane has changed, and with it the urgency of its queues. */
+void ready_requeue_lane(struct sched *sched, uint32_t lane)
+{
+    for (uint32_t ix = sched->limits.pools[lane].first_shape; ix != ID_NONE;
+         ix = sched->shapes[ix].next_of_lane) {
+        const struct shape *shape = &sched->shapes[ix];
+        ready_requeue(sched, shape->open_queue);
+        ready_requeue(sched, shape->closed_queue);
+        if (shape->background_queue != ID_NONE) {
+            ready_requeue(sched, shape->background_queue);
+        }
     }
 }
 
@@ -179,9 +240,30 @@ queue_of(const struct sched *sched, uint32_t bin, enum bin_side side)
 {
     const struct bin *b = sched_bin(sched, bin);
     const struct shape *shape = &sched->shapes[b->shape];
-    bool open = side == BIN_BACKGROUND || sched_group(sched, b->group)->open;
-    return open ? shape->open_queue : shape->closed_queue;
+    if (side == BIN_BACKGROUND) {
+        INVARIANT(shape->background_queue != ID_NONE);
+        return shape->background_queue;
+    }
+    return sched_group(sched, b->group)->open ? shape->open_queue
+                                              : shape->closed_queue;
 }
+
+/* Note the path of a task that has an entry in a queue. */
+static void note_length(struct sched *sched, uint32_t queue, uint32_t task)
+{
+    uint64_t theta = sched_run_of(sched, task)->theta;
+    uint64_t length = sched_units(sched->tasks[task].rank_ns);
+    struct queue *q = &sched->queues[queue];
+    if (length < theta && length > q->longest) {
+        q->longest = length;
+    }
+}
+
+/* A queue whose keys are computed again. */
+struct requeued {
+    struct sched *sched;
+    uint32_t queue;
+};
 
 /* Push a new entry of a bin's side to its queue, or none if it is empty. */
 static void rekey(struct sched *sched, uint32_t bin, enum bin_side side)
@@ -200,8 +282,59 @@ static void rekey(struct sched *sched, uint32_t bin, enum bin_side side)
         };
         struct ready_queue *heap = &sched->queues[queue].heap;
         ready_queue_push(heap, entry, stamp_of, sched);
+        if (entry.key.middle >> 63 != 0) { /* not critical, or not by rank */
+            note_length(sched, queue, b->root[side]);
+        }
     }
     ready_requeue(sched, queue);
+}
+
+/* Compute the key of an entry again. */
+static struct ready_key rekeyed(void *ctx, uint32_t item)
+{
+    const struct requeued *requeued = ctx;
+    uint32_t task = sched_best_of(requeued->sched, item);
+    note_length(requeued->sched, requeued->queue, task);
+    return key_of(requeued->sched, task, item % BIN_SIDES);
+}
+
+static void rekey_queue(struct sched *sched, uint32_t queue)
+{
+    struct requeued requeued = {sched, queue};
+    sched->queues[queue].longest = 0;
+    ready_queue_rekey(&sched->queues[queue].heap,
+                      stamp_of,
+                      sched,
+                      rekeyed,
+                      &requeued);
+    ready_requeue(sched, queue);
+}
+
+/*
+ * The threshold of a run has changed. If it fell, keys change only in queues
+ * that have a task that was not critical with a path as long as the new one.
+ */
+void ready_rekey_run(struct sched *sched, uint32_t run, uint64_t before)
+{
+    uint64_t theta = sched->runs[run].theta;
+    for (uint32_t ix = 0; ix < sched->shape_count; ix++) {
+        const struct shape *shape = &sched->shapes[ix];
+        uint32_t queues[] = {
+            shape->open_queue,
+            shape->closed_queue,
+            shape->background_queue,
+        };
+        for (uint32_t n = 0; n < ARRAY_COUNT(queues); n++) {
+            if (shape->run != run || queues[n] == ID_NONE) {
+                continue;
+            }
+            if (theta > before || sched->queues[queues[n]].longest >= theta) {
+                rekey_queue(sched, queues[n]);
+            } else {
+                ready_requeue(sched, queues[n]); /* by its lane */
+            }
+        }
+    }
 }
 
 void ready_rekey_group(struct sched *sched, uint32_t group)
@@ -227,7 +360,9 @@ void ready_rekey_group(struct sched *sched, uint32_t group)
 void ready_check_group(struct sched *sched, uint32_t group)
 {
     struct group *g = sched_group(sched, group);
-    if (g->busy == 0 && g->open && !g->checking) {
+    bool idle =
+        (g->open && g->busy == 0) || (g->working && g->busy == g->queued);
+    if (idle && !g->checking) {
         INVARIANT(sched->group_checks != group);
         g->checking = true;
         g->check_next = sched->group_checks;
@@ -246,6 +381,11 @@ void ready_count_in(struct sched *sched, uint32_t task)
         sched_raise(sched, task, TASK_COUNTED);
         group->busy++;
         INVARIANT(!sched_is_solo(ix) || group->busy == 1);
+        if (sched_class_of(sched, task)->queue) {
+            group->queued++;
+        } else if (group->open && !group->working) {
+            dispatch_work_on(sched, ix);
+        }
     }
 }
 
@@ -257,17 +397,19 @@ void ready_count_out(struct sched *sched, uint32_t task)
     sched_lower(sched, task, TASK_COUNTED);
     uint32_t ix = sched->tasks[task].group;
     struct group *group = sched_group(sched, ix);
-    INVARIANT(group->busy > 0);
+    INVARIANT(group->busy > 0 && group->queued <= group->busy);
     group->busy--;
+    group->queued -= sched_class_of(sched, task)->queue ? 1 : 0;
     INVARIANT(!sched_is_solo(ix) || group->busy == 0);
     ready_check_group(sched, ix);
 }
 
-/* A ready task keeps its group open if its provider accepts sessions. */
+/* A ready task keeps its group open if its provider accepts sessions, its guard
+ * is not parked and its run is not stopped. */
 static void recount(struct sched *sched, uint32_t task)
 {
     if (!sched_has(sched, task, TASK_BACKGROUND) &&
-        dispatch_takes(sched, sched_shape_of(sched, task)->provider)) {
+        dispatch_admits(sched, task)) {
         ready_count_in(sched, task);
     } else {
         ready_count_out(sched, task);
@@ -315,6 +457,28 @@ void ready_recount_provider(struct sched *sched, uint32_t provider)
     INVARIANT(provider < sched->provider_count);
     for (uint32_t ix = 0; ix < sched->shape_count; ix++) {
         if (sched->shapes[ix].provider == provider) {
+            recount_queue(sched, sched->shapes[ix].open_queue);
+            recount_queue(sched, sched->shapes[ix].closed_queue);
+        }
+    }
+}
+
+void ready_recount_run(struct sched *sched, uint32_t run)
+{
+    INVARIANT(run < sched->run_count);
+    for (uint32_t ix = 0; ix < sched->shape_count; ix++) {
+        if (sched->shapes[ix].run == run) {
+            recount_queue(sched, sched->shapes[ix].open_queue);
+            recount_queue(sched, sched->shapes[ix].closed_queue);
+        }
+    }
+}
+
+void ready_recount_guard(struct sched *sched, uint32_t guard)
+{
+    INVARIANT(guard < sched->guard_count);
+    for (uint32_t ix = 0; ix < sched->shape_count; ix++) {
+        if (sched->shapes[ix].guard == guard) {
             recount_queue(sched, sched->shapes[ix].open_queue);
             recount_queue(sched, sched->shapes[ix].closed_queue);
         }

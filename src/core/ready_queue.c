@@ -125,7 +125,7 @@ sift_down(struct ready_queue *queue, uint32_t hole, struct ready_entry entry)
     entries[hole] = entry;
 }
 
-/* Keep only live entries, and build a heap of them. */
+/* Keep only live entries. */
 static void
 compact(struct ready_queue *queue, ready_stamp_fn stamp_of, const void *ctx)
 {
@@ -137,11 +137,29 @@ compact(struct ready_queue *queue, ready_stamp_fn stamp_of, const void *ctx)
         }
     }
     queue->count = kept;
-    for (uint32_t ix = (kept + FANOUT - 2) / FANOUT; ix-- > 0;) {
+}
+
+/* Make a heap of the entries. */
+static void order(struct ready_queue *queue)
+{
+    for (uint32_t ix = (queue->count + FANOUT - 2) / FANOUT; ix-- > 0;) {
         sift_down(queue, ix, queue->entries[ix]);
     }
-    INVARIANT(kept < 2 || !ready_key_before(&queue->entries[1].key,
-                                            &queue->entries[0].key));
+    INVARIANT(queue->count < 2 || !ready_key_before(&queue->entries[1].key,
+                                                    &queue->entries[0].key));
+}
+
+void ready_queue_rekey(struct ready_queue *queue,
+                       ready_stamp_fn stamp_of,
+                       const void *stamp_ctx,
+                       ready_key_fn key_of,
+                       void *key_ctx)
+{
+    compact(queue, stamp_of, stamp_ctx);
+    for (uint32_t ix = 0; ix < queue->count; ix++) {
+        queue->entries[ix].key = key_of(key_ctx, queue->entries[ix].item);
+    }
+    order(queue);
 }
 
 void ready_queue_push(struct ready_queue *queue,
@@ -152,6 +170,7 @@ void ready_queue_push(struct ready_queue *queue,
     INVARIANT(entry.stamp != 0);
     if (queue->count == queue->capacity) {
         compact(queue, stamp_of, ctx);
+        order(queue);
     }
     INVARIANT(queue->count < queue->capacity);
     sift_up(queue, queue->count++, entry);

@@ -64,6 +64,16 @@ void ready_queue_push(struct ready_queue *queue,
                       ready_stamp_fn stamp_of,
                       const void *ctx);
 
+/* Return the key that an item has now. */
+typedef struct ready_key (*ready_key_fn)(void *ctx, uint32_t item);
+
+/* Compute the keys of all live entries again. */
+void ready_queue_rekey(struct ready_queue *queue,
+                       ready_stamp_fn stamp_of,
+                       const void *stamp_ctx,
+                       ready_key_fn key_of,
+                       void *key_ctx);
+
 /* Reserve as much as another queue has; copy another queue. */
 void ready_queue_reserve_like(struct ready_queue *queue,
                               const struct ready_queue *other);

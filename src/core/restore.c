@@ -14,6 +14,7 @@
 #define IN(state) (1U << (state))
 #define IN_FLIGHT (IN(TASK_STARTING) | IN(TASK_RUNNING))
 #define IN_ANY (IN(TASK_STATE_COUNT) - 1)
+#define IN_FINAL (IN(TASK_DONE) | IN(TASK_SKIPPED) | IN(TASK_CANCELLED))
 
 /* The flags of a record, the flags of a task that they mean, and the states in
  * which they are valid. */
@@ -32,6 +33,10 @@ static const struct {
     {SCHED_RECORD_CASCADED, TASK_CASCADED, IN(TASK_SKIPPED)},
     {SCHED_RECORD_STALE, TASK_STALE, IN_FLIGHT},
     {SCHED_RECORD_GROUP_OPEN, 0, IN_ANY},
+    {SCHED_RECORD_SNOOZED, 0, IN(TASK_WAITING)},
+    {SCHED_RECORD_EARLY, 0, IN(TASK_WAITING)},
+    {SCHED_RECORD_UNAPPROVED, 0, IN_ANY},
+    {SCHED_RECORD_FIRST, 0, IN_ANY & ~IN_FINAL},
 };
 
 /* ---- creating records ---- */
@@ -64,8 +69,15 @@ static uint32_t flags_of(const struct sched *sched, uint32_t task)
     if (sched_group(sched, sched->tasks[task].group)->open) {
         recorded |= SCHED_RECORD_GROUP_OPEN;
     }
-    recorded |= (uint32_t)sched->details[task].refusals
-                << SCHED_RECORD_REFUSALS_SHIFT;
+    const struct detail *detail = &sched->details[task];
+    recorded |= detail->snoozed != 0 ? SCHED_RECORD_SNOOZED : 0U;
+    recorded |= detail->early != 0 && backs_off ? SCHED_RECORD_EARLY : 0U;
+    recorded |= detail->unapproved != 0 ? SCHED_RECORD_UNAPPROVED : 0U;
+    recorded |= sched->tasks[task].first != 0 ? SCHED_RECORD_FIRST : 0U;
+    recorded |= (uint32_t)detail->refusals << SCHED_RECORD_REFUSALS_SHIFT;
+    if (detail->prioritised != 0) {
+        recorded |= (detail->own_priority + 1U) << SCHED_RECORD_PRIORITY_SHIFT;
+    }
     return recorded;
 }
 
@@ -106,6 +118,9 @@ struct sched_run_record sched_run_record(const struct sched *sched,
         .cancelled = r->cancelled,
         .barrier = r->barrier_due || r->barrier_running,
         .completions = r->completions,
+        .owed = r->owed,
+        .stopped = r->stopped,
+        .deadline_over = r->deadline_over,
     };
 }
 
@@ -125,8 +140,9 @@ static bool is_in(const struct sched_record *record, unsigned states)
 
 static bool flags_fit(const struct sched_record *record)
 {
-    uint32_t known = (uint32_t)SCHED_RECORD_REFUSALS_MAX
-                     << SCHED_RECORD_REFUSALS_SHIFT;
+    uint32_t known =
+        (uint32_t)SCHED_RECORD_REFUSALS_MAX << SCHED_RECORD_REFUSALS_SHIFT |
+        (uint32_t)SCHED_RECORD_PRIORITY_MASK << SCHED_RECORD_PRIORITY_SHIFT;
     for (uint32_t ix = 0; ix < ARRAY_COUNT(flags); ix++) {
         known |= flags[ix].recorded;
         if ((record->flags & flags[ix].recorded) != 0 &&
@@ -137,7 +153,13 @@ static bool flags_fit(const struct sched_record *record)
     bool flies = is_in(record, IN_FLIGHT);
     bool skips = (record->flags & SCHED_RECORD_TO_SKIP) != 0;
     bool background = (record->flags & SCHED_RECORD_BACKGROUND) != 0;
+    bool away =
+        (record->flags & (SCHED_RECORD_SNOOZED | SCHED_RECORD_EARLY)) != 0;
+    uint32_t priority = record->flags >> SCHED_RECORD_PRIORITY_SHIFT &
+                        SCHED_RECORD_PRIORITY_MASK;
     return (record->flags & ~known) == 0 &&
+           priority <= SCHED_PRIORITY_MAX + 1 &&
+           (!away || (record->flags & SCHED_RECORD_BACKING_OFF) != 0) &&
            (!skips || (record->flags & SCHED_RECORD_ENDING) != 0) &&
            (!background || flies ||
             (record->flags & SCHED_RECORD_BACKING_OFF) != 0);
@@ -158,6 +180,7 @@ static bool is_possible(const struct sched_record *record, uint32_t count)
         return false;
     }
     if (record->reworks > UINT16_MAX || record->checkpoints > UINT16_MAX ||
+        record->attempts >> SCHED_ATTEMPT_BITS != 0 ||
         (record->cause != ID_NONE && record->cause >= count)) {
         return false;
     }
@@ -271,6 +294,9 @@ void sched_restore_run(struct sched *sched,
     /* The process that ran the hook is gone. */
     r->barrier_due = record->barrier && r->sync_every > 0;
     r->completions = record->completions;
+    r->owed = record->owed;
+    r->stopped = record->stopped;
+    r->deadline_over = record->deadline_over;
     control_check_run(sched, run.v);
 }
 
@@ -301,6 +327,35 @@ void sched_restore_provider(struct sched *sched,
     dispatch_check_provider(sched, provider.v);
 }
 
+/* Restore what an operator or the plan says about the start of a task. */
+static void restore_rules(struct sched *sched,
+                          uint32_t task,
+                          const struct sched_record *record)
+{
+    struct detail *detail = &sched->details[task];
+    uint32_t priority = record->flags >> SCHED_RECORD_PRIORITY_SHIFT &
+                        SCHED_RECORD_PRIORITY_MASK;
+    if (priority > 0) {
+        detail->own_priority = (priority - 1) & 0xF;
+        detail->prioritised = 1;
+    }
+    sched->tasks[task].first = (record->flags & SCHED_RECORD_FIRST) != 0;
+    detail->snoozed = (record->flags & SCHED_RECORD_SNOOZED) != 0;
+    detail->unapproved = (record->flags & SCHED_RECORD_UNAPPROVED) != 0;
+    if (detail->unapproved == 0 && (record->flags & SCHED_RECORD_HELD) == 0) {
+        sched_lower(sched, task, TASK_HELD);
+    } else if (detail->unapproved != 0 && detail->approve == 0) {
+        /* The plan no longer asks for it. */
+        detail->unapproved = 0;
+        sched_lower(sched, task, TASK_HELD);
+    }
+    bool backs_off = (record->flags & SCHED_RECORD_BACKING_OFF) != 0;
+    if (backs_off || record->ready_seq > 0) {
+        detail->early = (record->flags & SCHED_RECORD_EARLY) != 0;
+        detail->until_ns = record->until_ns;
+    } /* else it was never ready, and its time may still come */
+}
+
 /* Restore the task's own fields. */
 static void restore_task(struct sched *sched,
                          uint32_t task,
@@ -314,15 +369,15 @@ static void restore_task(struct sched *sched,
     t->ready_seq = record->ready_seq << SCHED_TASK_BITS | task;
     INVARIANT(t->ready_seq >> SCHED_TASK_BITS == record->ready_seq);
     t->token = record->token;
-    t->attempts = record->attempts;
+    t->attempts = record->attempts & ((1U << SCHED_ATTEMPT_BITS) - 1);
     for (uint32_t ix = 0; ix < ARRAY_COUNT(flags); ix++) {
         if ((record->flags & flags[ix].recorded) != 0) {
-            t->flags = (uint16_t)(t->flags | flags[ix].kept);
+            t->flags |= flags[ix].kept;
         }
     }
-    detail->until_ns = record->until_ns;
+    restore_rules(sched, task, record);
     detail->started_ns = record->started_ns;
-    detail->parked = (uint8_t)record->parked;
+    detail->parked = record->parked & 0x3;
     detail->refusals = (uint8_t)(record->flags >> SCHED_RECORD_REFUSALS_SHIFT);
     detail->tries = record->tries;
     detail->reworks = (uint16_t)record->reworks;
@@ -345,7 +400,7 @@ static void restore_session(struct sched *sched, uint32_t leader)
               sched->tasks[leader].leader == leader);
     const struct shape *shape = sched_shape_of(sched, leader);
     struct provider *provider = &sched->providers[shape->provider];
-    dispatch_occupy(sched, shape->needs);
+    dispatch_occupy_session(sched, leader);
     sched->runs[shape->run].sessions++;
     if (sched->tasks[leader].state == TASK_STARTING) {
         provider->pending++;
@@ -397,7 +452,7 @@ static void restore_counts(struct sched *sched, uint32_t task)
         sched_run_of(sched, task)->backing_off++;
         state_set_timer(sched, task, sched->details[task].until_ns);
         if (!background && !sched_has(sched, task, TASK_HELD) &&
-            !sched_is_refused(sched, task)) {
+            !sched_is_away(sched, task)) {
             ready_count_in(sched, task);
         }
     }
@@ -452,6 +507,7 @@ static void restore_order(struct sched *sched, uint32_t first)
 
 /* Find the satisfied needs, and the tasks that become ready by them. */
 static void restore_needs(struct sched *sched,
+                          uint32_t run,
                           const struct sched_record *records,
                           uint32_t first,
                           uint32_t edges)
@@ -459,11 +515,19 @@ static void restore_needs(struct sched *sched,
     for (uint32_t edge = edges; edge < sched->graph.edge_count; edge++) {
         INVARIANT(graph_need(&sched->graph, edge) >= first);
         INVARIANT(graph_dependent(&sched->graph, edge) >= first);
-        sched->unmet[graph_dependent(&sched->graph, edge)]++;
+        if (graph_on(&sched->graph, edge) == SCHED_ON_DONE) {
+            sched->unmet[graph_dependent(&sched->graph, edge)]++;
+        }
     }
     for (uint32_t task = first; task < sched->task_count; task++) {
         deps_satisfy(sched, task);
     }
+    for (uint32_t task = first; task < sched->task_count; task++) {
+        if (sched->details[task].picky != 0) {
+            deps_weigh(sched, task);
+        }
+    }
+    scope_restore(sched, run);
     for (uint32_t task = first; task < sched->task_count; task++) {
         bool free = sched->unmet[task] == 0;
         bool was_ready = records[task - first].state == TASK_READY;
@@ -497,7 +561,7 @@ void restore_tasks(struct sched *sched,
         restore_counts(sched, task);
     }
     restore_groups(sched, records, first);
-    restore_needs(sched, records, first, edges);
+    restore_needs(sched, addition->run.v, records, first, edges);
     for (uint32_t task = first; task < sched->task_count; task++) {
         ready_check_group(sched, sched->tasks[task].group);
     }

@@ -70,7 +70,7 @@ static void leave_session(struct sched *sched, uint32_t task)
     if (sched->tasks[task].leader == task) {
         INVARIANT(sched->runs[shape->run].sessions > 0);
         sched->runs[shape->run].sessions--;
-        dispatch_give(sched, shape->needs);
+        dispatch_give_session(sched, task);
     }
     ready_count_out(sched, task);
 }
@@ -80,6 +80,9 @@ static void leave(struct sched *sched, uint32_t task)
 {
     switch ((enum task_state)sched->tasks[task].state) {
     case TASK_WAITING:
+        if (sched_has(sched, task, TASK_TIMED)) {
+            state_clear_backoff(sched, task); /* until its not_before */
+        }
         sched_lower(sched, task, TASK_BACKING_OFF);
         ready_count_out(sched, task);
         return;
@@ -113,15 +116,18 @@ enter_session(const struct retrace *retrace, uint32_t task, bool leads)
     t->token = ++sched->last_token;
     t->leader = leads ? task : ID_NONE;
     t->next_in_session = ID_NONE;
-    if (leads) {
-        dispatch_occupy(sched, shape->needs);
-        sched->runs[shape->run].sessions++;
-    }
     if (background || (!leads && !open)) {
         sched_raise(sched, task, TASK_BACKGROUND);
+    } else {
+        sched_lower(sched, task, TASK_BACKGROUND);
+    }
+    if (leads) {
+        dispatch_occupy_session(sched, task);
+        sched->runs[shape->run].sessions++;
+    }
+    if (sched_has(sched, task, TASK_BACKGROUND)) {
         return;
     }
-    sched_lower(sched, task, TASK_BACKGROUND);
     ready_count_in(sched, task);
     if (!open) {
         dispatch_open_group(sched, t->group);
@@ -209,6 +215,7 @@ void retrace_hold(const struct retrace *retrace, struct task_id task, bool held)
     } else {
         sched_lower(sched, task.v, TASK_HELD);
     }
+    lend_touch(sched, task.v);
     if (ready) {
         state_join_ready(sched, task.v);
     } else if (sched->tasks[task.v].state == TASK_WAITING) {
@@ -224,6 +231,7 @@ void retrace_settle(const struct retrace *retrace)
         tell_group(retrace, group);
         group = dispatch_close_group(retrace->sched);
     }
+    lend_settle(retrace->sched);
 }
 
 uint32_t retrace_kind_count(const struct sched *sched)

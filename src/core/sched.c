@@ -24,6 +24,7 @@ struct sched *sched_new(void)
         &sched->awake,
         &sched->reserved,
         &sched->asides,
+        &sched->postponed,
         &sched->group_checks,
         &sched->run_checks,
         &sched->dirty_first,
@@ -32,6 +33,9 @@ struct sched *sched_new(void)
     for (uint32_t ix = 0; ix < ARRAY_COUNT(empty); ix++) {
         *empty[ix] = ID_NONE;
     }
+    sched->lend_first = LEND_END;
+    sched->lanes_due = LEND_END;
+    sched->scopes_due = LEND_END;
     uint32_t hall = limits_add_pool(&sched->limits, LIMIT_RUN_POOL, ID_NONE);
     INVARIANT(hall == POOL_OPEN);
     return sched;
@@ -50,19 +54,52 @@ void sched_free(struct sched *sched)
     idmap_release(&sched->bins_by_key);
     idmap_release(&sched->shapes_by_hash);
     idmap_release(&sched->sets_by_hash);
+    idmap_release(&sched->kinds_by_hash);
     void *blocks[] = {
-        sched->tasks,       sched->details,     sched->unmet,  sched->bin_links,
-        sched->timer_links, sched->marks,       sched->stack,  sched->list,
-        sched->tally,       sched->doubts,      sched->groups, sched->bins,
-        sched->shapes,      sched->queues,      sched->sets,   sched->needs,
-        sched->providers,   sched->classes,     sched->runs,   sched->failures,
-        sched->in_flight,   sched->queue_links,
+        sched->tasks,       sched->details,     sched->unmet,
+        sched->bin_links,   sched->timer_links, sched->marks,
+        sched->stack,       sched->list,        sched->tally,
+        sched->doubts,      sched->groups,      sched->bins,
+        sched->shapes,      sched->queues,      sched->sets,
+        sched->needs,       sched->providers,   sched->classes,
+        sched->runs,        sched->failures,    sched->in_flight,
+        sched->queue_links, sched->guards,      sched->more,
+        sched->kinds,       sched->stuck_needs, sched->lend_next,
+        sched->touched,     sched->scopes,
     };
     for (uint32_t ix = 0; ix < ARRAY_COUNT(blocks); ix++) {
         mem_free(blocks[ix]);
     }
     lookahead_free(sched->lookahead);
     mem_free(sched);
+}
+
+/* Return when the deadline of a run stops it; SCHED_NEVER: it does not. */
+static int64_t deadline_of(const struct run *run)
+{
+    return run->deadline_ns > 0 && !run->deadline_over ? run->deadline_ns
+                                                       : SCHED_NEVER;
+}
+
+/* Return whether a run has something to stop. */
+static bool is_under_way(const struct run *run)
+{
+    return run->counts[TASK_WAITING] + run->counts[TASK_READY] +
+               run->counts[TASK_STARTING] + run->counts[TASK_RUNNING] >
+           0;
+}
+
+static void fire_deadlines(struct sched *sched)
+{
+    for (uint32_t ix = 0; sched->has_deadlines && ix < sched->run_count; ix++) {
+        struct run *run = &sched->runs[ix];
+        if (deadline_of(run) <= sched->now_ns) {
+            run->deadline_over = true;
+            if (is_under_way(run)) {
+                control_stop_run(sched, ix, SCHED_STOPPED_DEADLINE);
+            }
+        }
+    }
 }
 
 /* Apply effects of time: back-offs expire, tasks age, providers open. */
@@ -83,6 +120,7 @@ static void fire_timers(struct sched *sched)
     for (uint32_t ix = 0; ix < sched->provider_count; ix++) {
         dispatch_check_provider(sched, ix);
     }
+    fire_deadlines(sched);
 }
 
 uint32_t sched_new_mark(struct sched *sched)
@@ -136,6 +174,10 @@ static bool is_addressed(const struct sched *sched,
     case EVENT_SKIP:
     case EVENT_CANCEL:
     case EVENT_REVOKE:
+    case EVENT_APPROVE:
+    case EVENT_RERUN:
+    case EVENT_PRIORITY:
+    case EVENT_FIRST:
         return event->task.v < sched->task_count;
     case EVENT_ENDED:
         return event->task.v < sched->task_count && event->outcome_count > 0;
@@ -143,9 +185,9 @@ static bool is_addressed(const struct sched *sched,
     return false;
 }
 
-enum err sched_apply(struct sched *sched, const struct sched_event *event)
+/* Apply an event at its time. */
+static enum err apply(struct sched *sched, const struct sched_event *event)
 {
-    sched_advance(sched, event->now_ns);
     if (!is_addressed(sched, event)) {
         return ERR_INVALID;
     }
@@ -167,6 +209,23 @@ enum err sched_apply(struct sched *sched, const struct sched_event *event)
     }
     outcome_started(sched, task->leader);
     return ERR_OK;
+}
+
+static void settle_shares(struct sched *sched)
+{
+    if (sched->lend_due || sched->lend_first != LEND_END) {
+        lend_settle(sched);
+    }
+}
+
+enum err sched_apply(struct sched *sched, const struct sched_event *event)
+{
+    sched_advance(sched, event->now_ns);
+    enum err err = apply(sched, event);
+    deps_settle(sched);
+    dispatch_check_guards(sched);
+    settle_shares(sched);
+    return err;
 }
 
 static bool next_end(struct sched *sched, struct sched_effect *out)
@@ -253,12 +312,12 @@ static uint32_t in_flight_of(const struct run *run)
 }
 
 /*
- * Return whether all ready tasks wait for stopped providers. Called only if
- * nothing is in flight, so the walk over all tasks is rare.
+ * Return whether all ready tasks wait for stopped providers or parked guards.
+ * Called only if nothing is in flight, so the walk over all tasks is rare.
  */
 static bool is_stopped(const struct sched *sched, uint32_t run)
 {
-    bool any = false;
+    bool any = sched->guard_count > 0;
     for (uint32_t ix = 0; ix < sched->provider_count; ix++) {
         any = any || sched->providers[ix].kept.stopped;
     }
@@ -267,13 +326,14 @@ static bool is_stopped(const struct sched *sched, uint32_t run)
             sched->tasks[task].state == TASK_READY &&
             !sched_has(sched, task, TASK_HELD)) {
             uint32_t provider = sched_shape_of(sched, task)->provider;
-            any = sched->providers[provider].kept.stopped;
+            any = sched->providers[provider].kept.stopped ||
+                  dispatch_is_closed(sched, task);
         }
     }
     return any;
 }
 
-static bool is_quiet(const struct sched *sched, uint32_t ix)
+static bool is_quiet(struct sched *sched, uint32_t ix)
 {
     const struct run *run = &sched->runs[ix];
     if (in_flight_of(run) > 0 || run->barrier_running) {
@@ -283,6 +343,9 @@ static bool is_quiet(const struct sched *sched, uint32_t ix)
         return true; /* nothing starts after the tasks in flight */
     }
     bool shut = run->paused || run->asking > 0; /* until an operator acts */
+    if (run->stopped != SCHED_NOT_STOPPED) {
+        return !run->barrier_due && !scope_is_busy(sched, ix, shut);
+    }
     return run->backing_off == 0 && !run->barrier_due &&
            (shut || run->counts[TASK_READY] == run->held_ready ||
             is_stopped(sched, ix));
@@ -302,6 +365,11 @@ static bool next_of_runs(struct sched *sched, struct sched_effect *out)
         struct run *run = &sched->runs[ix];
         INVARIANT(run->checking);
         out->run.v = ix;
+        if (run->stop_due) {
+            run->stop_due = false;
+            out->type = EFFECT_STOPPED;
+            return true;
+        }
         if (owes_barrier(sched, run)) {
             INVARIANT(run->sync_every > 0);
             run->barrier_due = false;
@@ -332,7 +400,11 @@ bool sched_next_effect(struct sched *sched, struct sched_effect *out)
         if (sched->restoring) {
             restore_finish(sched);
         }
+        scope_settle(sched);
+        dispatch_check_guards(sched);
         (void)close_groups(sched);
+        settle_shares(sched);
+        goal_settle(sched);
     }
     return next_end(sched, out) || next_start(sched, out) ||
            next_notice(sched, out) || next_change(sched, out) ||
@@ -350,6 +422,12 @@ int64_t sched_next_timer(const struct sched *sched)
             provider_wake_ns(&sched->providers[ix], sched->now_ns);
         if (wake_ns < at_ns) {
             at_ns = wake_ns;
+        }
+    }
+    for (uint32_t ix = 0; sched->has_deadlines && ix < sched->run_count; ix++) {
+        const struct run *run = &sched->runs[ix];
+        if (deadline_of(run) < at_ns && is_under_way(run)) {
+            at_ns = deadline_of(run);
         }
     }
     int64_t plan_ns = lookahead_timer(sched);
@@ -392,6 +470,13 @@ struct sched_task sched_task(const struct sched *sched, struct task_id task)
         .aged = sched_has(sched, task.v, TASK_AGED),
         .group_open = sched_group(sched, t->group)->open,
         .asking = sched_has(sched, task.v, TASK_ASKING),
+        .snoozed = detail->snoozed,
+        .early =
+            detail->early != 0 && sched_has(sched, task.v, TASK_BACKING_OFF),
+        .unapproved = detail->unapproved,
+        .first = t->first,
+        .last = detail->last,
+        .priority = detail->own_priority,
         .parked = detail->parked,
     };
 }
@@ -418,6 +503,8 @@ struct sched_run sched_run(const struct sched *sched, struct run_id run)
         .cancelled = r->cancelled,
         .barrier = r->barrier_due || r->barrier_running,
         .quiet = r->quiet,
+        .stopped = r->stopped,
+        .deadline_ns = r->deadline_over ? 0 : r->deadline_ns,
     };
     for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
         view.counts[ix] = r->counts[ix];
@@ -440,6 +527,11 @@ const char *sched_state_name(enum task_state state)
     };
     INVARIANT(state < ARRAY_COUNT(names));
     return names[state];
+}
+
+uint32_t sched_scope_count(const struct sched *sched)
+{
+    return sched->scope_count;
 }
 
 uint32_t sched_task_count(const struct sched *sched)
@@ -482,12 +574,12 @@ bool sched_limit_binds(const struct sched *sched, struct limit_id limit)
     return sched->limits.limits[limit.v].waiting > 0;
 }
 
-/* Return the units of a counter in these sets. */
+/* Return the units of a counter in these sets, up to ID_NONE. */
 static int64_t
-units_in(const struct sched *sched, const uint32_t sets[2], uint32_t counter)
+units_in(const struct sched *sched, const uint32_t sets[], uint32_t counter)
 {
     int64_t units = 0;
-    for (uint32_t part = 0; part < 2 && sets[part] != ID_NONE; part++) {
+    for (uint32_t part = 0; sets[part] != ID_NONE; part++) {
         const struct need_set *set = &sched->sets[sets[part]];
         for (uint32_t ix = 0; ix < set->count; ix++) {
             struct pool_need need = sched->needs[set->first + ix];
@@ -499,17 +591,21 @@ units_in(const struct sched *sched, const uint32_t sets[2], uint32_t counter)
     return units;
 }
 
-/* Return whether a set fits if the units of `freed` are returned. */
-static bool
-fits_with(const struct sched *sched, uint32_t set, const uint32_t freed[2])
+/* Return whether a set of a task fits if the units of `freed` are returned. */
+static bool fits_with(const struct sched *sched,
+                      uint32_t task,
+                      uint32_t set,
+                      const uint32_t freed[])
 {
     const struct need_set *needs = &sched->sets[set];
     for (uint32_t ix = 0; ix < needs->count; ix++) {
         struct pool_need need = sched->needs[needs->first + ix];
         int64_t free = limits_free(&sched->limits, need.pool);
         uint32_t counter = sched->limits.pools[need.pool].counter;
-        if (free < need.units &&
-            free + units_in(sched, freed, counter) < need.units) {
+        uint32_t kept = limits_reserved(&sched->limits, need.pool);
+        if ((kept != ID_NONE && kept != task) ||
+            (free < need.units &&
+             free + units_in(sched, freed, counter) < need.units)) {
             return false;
         }
     }
@@ -528,15 +624,24 @@ bool sched_fits_without(const struct sched *sched,
     /* The other's group closes if no other task keeps it open. */
     bool closes = others->open && others->busy == 1 &&
                   sched_has(sched, other.v, TASK_COUNTED);
-    const uint32_t freed[] = {
-        sched_shape_of(sched, other.v)->needs,
-        closes ? others->needs : ID_NONE,
-    };
-    if (!fits_with(sched, shape->needs, freed)) {
+    uint32_t freed[5];
+    uint32_t count = 0;
+    freed[count++] = sched_shape_of(sched, other.v)->needs;
+    if (sched_has(sched, other.v, TASK_BACKGROUND)) {
+        freed[count++] = sched_shape_of(sched, other.v)->background_needs;
+    } else if (closes) {
+        freed[count++] = sched_kind(sched, others)->lanes;
+        freed[count++] =
+            others->working ? sched_kind(sched, others)->issues : ID_NONE;
+    }
+    freed[count] = ID_NONE;
+    if (!fits_with(sched, task.v, shape->needs, freed)) {
         return false;
     }
-    return group->open || sched_has(sched, task.v, TASK_BACKGROUND) ||
-           fits_with(sched, shape->group_needs, freed);
+    if (sched_has(sched, task.v, TASK_BACKGROUND)) {
+        return fits_with(sched, task.v, shape->background_needs, freed);
+    }
+    return group->open || fits_with(sched, task.v, shape->group_needs, freed);
 }
 
 void sched_heads(const struct sched *sched, sched_head_fn fn, void *ctx)

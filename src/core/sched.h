@@ -45,6 +45,9 @@
 /* Worst tier a class can have; 0 is the best. */
 #define SCHED_TIER_MAX UINT32_C(99)
 
+/* Priorities: 0 is the most urgent. */
+#define SCHED_PRIORITY_MAX UINT32_C(9)
+
 /* Maximum number of limits and resources of a run. */
 #define SCHED_LIMITS_MAX UINT32_C(1024)
 
@@ -78,11 +81,34 @@ enum sched_parked {
 
 enum sched_policy { SCHED_RANK, SCHED_FAIR, SCHED_FIFO, SCHED_LOOKAHEAD };
 
+/* What a run prefers; see docs/scheduling.md. */
+enum sched_goal {
+    SCHED_FINISH_ALL,  /* an early end of the run */
+    SCHED_FINISH_MANY, /* early ends of its groups */
+};
+
 enum sched_on_failure {
     SCHED_PARK,  /* dependents wait, the rest continues */
     SCHED_ABORT, /* cancel the run */
     SCHED_SKIP,  /* dependents are skipped, transitively */
     SCHED_ASK,   /* the run pauses until an operator decides */
+    SCHED_STOP,  /* park it, and stop the run */
+};
+
+/* Why a run is stopped: it starts nothing but what is to run in the end, until
+ * an operator resumes it. */
+enum sched_stop {
+    SCHED_NOT_STOPPED,
+    SCHED_STOPPED_FAILURE, /* of a task with SCHED_STOP */
+    SCHED_STOPPED_DEADLINE,
+};
+
+/* How a need must end. "Given up" is failed, or parked for any reason but
+ * SCHED_PARKED_BLOCKED. */
+enum sched_on {
+    SCHED_ON_DONE,
+    SCHED_ON_FAILED, /* given up */
+    SCHED_ON_ANY,    /* done, given up, skipped or cancelled */
 };
 
 struct sched_class_spec {
@@ -97,11 +123,13 @@ struct sched_class_spec {
 
 struct sched_run_spec {
     enum sched_policy policy;
+    enum sched_goal goal;
     const struct limit_spec *limits; /* `base` is an index into this array */
     uint32_t limit_count;
     uint32_t sync_every; /* completions between barriers; 0: none */
     bool sync_drain;     /* a barrier waits until nothing is in flight */
     uint32_t schedules;  /* SCHED_LOOKAHEAD: candidates per search */
+    int64_t deadline_ns; /* when the run is stopped; 0: never */
 };
 
 /* Rules for a failed attempt. */
@@ -141,6 +169,24 @@ struct sched_task_spec {
     struct sched_failure_spec failure;
     uint32_t rework_to; /* task to repeat from, or ID_NONE; needed by this task,
                            directly or not, through tasks of its group */
+    uint32_t priority;  /* 0, the most urgent, to SCHED_PRIORITY_MAX */
+    uint32_t guard; /* 1 + a task of its run, old or new: while that is parked,
+                       this task does not start; 0: none */
+    int64_t not_before_ns; /* does not start before; 0: any time */
+    /* 1 + index of an existing scope, or of one of the same addition after
+     * those; 0: the run. */
+    uint32_t scope;
+    bool last;    /* starts when all others of its scope have come to rest */
+    bool approve; /* starts when an operator has approved it */
+};
+
+/*
+ * A part of a run with tasks that come last. The run itself is the outermost
+ * scope. The tasks of a scope, the last ones included, belong to its parent,
+ * too.
+ */
+struct sched_scope_spec {
+    uint32_t parent; /* like sched_task_spec.scope */
 };
 
 /* Flags of a record. Stable: they are stored. */
@@ -155,13 +201,20 @@ enum sched_record_flag {
     SCHED_RECORD_ASKING = 1 << 6,
     SCHED_RECORD_CASCADED = 1 << 7,
     SCHED_RECORD_STALE = 1 << 8,
-    SCHED_RECORD_GROUP_OPEN = 1 << 9, /* its group is open */
+    SCHED_RECORD_GROUP_OPEN = 1 << 9,  /* its group is open */
+    SCHED_RECORD_SNOOZED = 1 << 10,    /* backing off, by its own wish */
+    SCHED_RECORD_EARLY = 1 << 11,      /* backing off until its not_before_ns */
+    SCHED_RECORD_UNAPPROVED = 1 << 12, /* held until it is approved */
+    SCHED_RECORD_FIRST = 1 << 13,      /* goes before all others */
 };
 
-/* Also in the flags of a record: refusals in a row. */
+/* Also in the flags of a record: refusals in a row, and 1 + its priority if an
+ * operator has set it. */
 enum {
     SCHED_RECORD_REFUSALS_SHIFT = 16,
     SCHED_RECORD_REFUSALS_MAX = 255,
+    SCHED_RECORD_PRIORITY_SHIFT = 24,
+    SCHED_RECORD_PRIORITY_MASK = 15,
 };
 
 /*
@@ -175,8 +228,9 @@ struct sched_record {
     int64_t ready_ns;
     uint64_t ready_seq; /* order of becoming ready; equal: of declaration */
     int64_t until_ns;   /* when its back-off expires */
-    int64_t started_ns; /* of its last attempt; only kept for SCHED_FAIR and
-                           SCHED_LOOKAHEAD */
+    int64_t started_ns; /* of its last attempt; only kept for SCHED_FAIR,
+                           SCHED_LOOKAHEAD and beside tasks that need several
+                           units of a limit */
     int64_t service_ns; /* of its group */
     uint64_t version;   /* set by the caller; of the records of a group's tasks,
                            the greatest version decides whether the group is
@@ -199,12 +253,17 @@ struct sched_run_record {
     bool cancelled;
     bool barrier; /* its hook is due or running; restored as due */
     uint32_t completions;
+    uint32_t owed; /* foreground tasks to start before an aged background one
+                      may go first */
+    enum sched_stop stopped;
+    bool deadline_over; /* its deadline has passed, and counts no more */
 };
 
 /* "dependent needs need": indices of tasks, old or new. */
 struct sched_need {
     uint32_t dependent;
     uint32_t need;
+    enum sched_on on;
 };
 
 /* Work added at once. New tasks get the indices from the old count on. */
@@ -216,6 +275,8 @@ struct sched_addition {
     uint32_t task_count;
     const struct sched_need *needs;
     uint32_t need_count;
+    const struct sched_scope_spec *scopes;
+    uint32_t scope_count;
     const struct sched_record *records; /* NULL: new work; else one for each
                                            task: restored work */
 };
@@ -231,6 +292,7 @@ enum sched_rejection_code {
     REJECTION_REWORK,    /* `task` does not need its rework_to in its group */
     REJECTION_CANCELLED, /* the run was cancelled */
     REJECTION_RECORD,    /* the record of `task` is impossible */
+    REJECTION_LAST,      /* `task` needs a last task of a scope that it is in */
 };
 
 /* Why sched_add() rejected the work. Release with sched_rejection_release(). */
@@ -251,6 +313,8 @@ enum sched_outcome {
     OUTCOME_CHECKPOINT, /* continues in a fresh session */
     OUTCOME_LOST,       /* the session vanished: counts as failed */
     OUTCOME_STOPPED,    /* stopped on request: ready again, no cost */
+    OUTCOME_LATER,      /* snooze until `retry_at_ns`: no slot, no try */
+    OUTCOME_FATAL,      /* failed, and no retry helps */
 };
 
 enum sched_event_type {
@@ -273,6 +337,10 @@ enum sched_event_type {
     EVENT_FILL,         /* undo EVENT_DRAIN */
     EVENT_OPEN,         /* all providers: forget the times they named */
     EVENT_REOPEN,       /* provider: clear all reasons to be shut */
+    EVENT_APPROVE,      /* task: ready, and waits for approval */
+    EVENT_RERUN,        /* task: done; with all that depends on it */
+    EVENT_PRIORITY,     /* task, max: 0 to SCHED_PRIORITY_MAX */
+    EVENT_FIRST,        /* task: goes before all others */
 };
 
 struct sched_event {
@@ -285,7 +353,8 @@ struct sched_event {
     uint64_t token;
     int64_t max;
     uint32_t percent;
-    int64_t retry_at_ns; /* of a refusal; SCHED_NEVER: no time was given */
+    int64_t retry_at_ns; /* of a refusal or snooze; SCHED_NEVER: no time was
+                            given */
     bool stop;           /* of a refusal: the provider is stopped */
     bool progress;       /* of a checkpoint: earlier checkpoints do not count */
     /* EVENT_ENDED: one for all tasks of the session, or one each, in the order
@@ -301,6 +370,7 @@ enum sched_effect_type {
                        notify operators */
     EFFECT_BARRIER, /* run: start its sync hook, then EVENT_BARRIER_DONE */
     EFFECT_TASK,    /* task: its state changed since it was last reported */
+    EFFECT_STOPPED, /* run: it was stopped, see struct sched_run */
     EFFECT_RUN,     /* run: nothing more will happen in it by itself */
 };
 
@@ -336,6 +406,12 @@ struct sched_task {
     bool aged;       /* waited longer than its class's max_wait */
     bool group_open;
     bool asking;
+    bool snoozed;             /* backing off, by its own wish */
+    bool early;               /* backing off until its not_before_ns */
+    bool unapproved;          /* held until it is approved */
+    bool first;               /* goes before all others */
+    bool last;                /* starts when its scope has come to rest */
+    uint32_t priority;        /* its own */
     enum sched_parked parked; /* while its state is TASK_PARKED */
 };
 
@@ -348,6 +424,8 @@ struct sched_run {
     bool cancelled;
     bool barrier; /* its hook is due or running */
     bool quiet;   /* EFFECT_RUN was given, and nothing changed since */
+    enum sched_stop stopped;
+    int64_t deadline_ns; /* when it will be stopped; 0: never */
 };
 
 struct sched;
@@ -430,6 +508,16 @@ MUST_USE enum err sched_apply(struct sched *sched,
                               const struct sched_event *event);
 
 /*
+ * The wall clock was set: by the scheduler's clock, the times before which
+ * tasks of a run must not start come `by_ns` later (negative: sooner), and so
+ * does its deadline if `deadline`.
+ */
+void sched_move_times(struct sched *sched,
+                      struct run_id run,
+                      int64_t by_ns,
+                      bool deadline);
+
+/*
  * SCHED_LOOKAHEAD: search an order for the remaining tasks, before the effects
  * of a pass are requested and whenever time permits. `effort` bounds the time:
  * it is the number of tasks placed in schedules, each some tens of nanoseconds.
@@ -440,6 +528,15 @@ MUST_USE enum err sched_apply(struct sched *sched,
  * and schedulers restored from equal records find the same.
  */
 bool sched_plan(struct sched *sched, uint32_t effort);
+
+/*
+ * The same when nothing else is to be done: a search goes on, up to 16 times
+ * the number of schedules, while that finds better ones.
+ */
+bool sched_plan_more(struct sched *sched, uint32_t effort);
+
+/* Return whether sched_plan_more() has something to go on with. */
+bool sched_can_plan_more(const struct sched *sched);
 
 /* Return the next effect of this pass, or false if none is left. */
 MUST_USE bool sched_next_effect(struct sched *sched, struct sched_effect *out);
@@ -473,6 +570,7 @@ enum provider_shut sched_provider_state(const struct sched *sched,
 /* Number of objects added so far. */
 uint32_t sched_task_count(const struct sched *sched);
 uint32_t sched_group_count(const struct sched *sched);
+uint32_t sched_scope_count(const struct sched *sched);
 
 /*
  * Return the tasks in flight, in no particular order: borrowed until the next

@@ -13,10 +13,11 @@
  * examined until that pool has units again. So a decision costs the logarithm
  * of the number of ready tasks, however many of them are blocked.
  *
- * Each shape has two queues: for tasks that also need units for their group
- * (closed), and for tasks that do not (open: the group is open already, or the
- * task is in the background and takes no group units). When a group opens or
- * closes, its bins move from one queue to the other.
+ * Each shape has up to three queues: for tasks that also need units for their
+ * group (closed), for tasks whose group is open already (open), and, of a
+ * deferred class, for tasks in the background, which take units of the
+ * background's limits and none for their group. When a group opens or closes,
+ * its bins move from one queue to the other.
  *
  * All numbers in use (counters, groups' busy, runs' counts) follow from the
  * states of the tasks; sched_verify() checks each of them.
@@ -33,11 +34,20 @@
 /* A pool that is always open: queues start here. */
 #define POOL_OPEN UINT32_C(0)
 
+/* Ends a list in which ID_NONE stands for "not in the list". */
+#define LEND_END (ID_NONE - 1)
+
 /* Bits of a task index. */
 enum { SCHED_TASK_BITS = 24 };
 
 _Static_assert(SCHED_TASKS_MAX == UINT32_C(1) << SCHED_TASK_BITS,
                "a task's number fits");
+
+/* Bits of the number of attempts of a task. */
+enum { SCHED_ATTEMPT_BITS = 26 };
+
+/* Work is counted in units of so many bits of nanoseconds. */
+enum { SCHED_UNIT_SHIFT = 20 };
 
 /* Worse than any tier. */
 #define TIER_NONE UINT8_C(255)
@@ -74,19 +84,41 @@ struct bin {
 };
 
 /*
+ * What many groups have in common. An open group holds its lanes. The units of
+ * its issues it holds while a task keeps it open that is of no class with
+ * `queue`: an issue that only waits for its merge does not count.
+ */
+struct group_kind {
+    uint32_t run;
+    uint32_t needs;  /* set of all pools of an open group: */
+    uint32_t lanes;  /* set of those of limits with `per` */
+    uint32_t issues; /* set of the others */
+    uint32_t lane;   /* pool that bounds what its groups use: see lend.c */
+    uint32_t next_same_hash;
+};
+
+/*
  * Contains its first bin, because most groups need only one. The index of a
  * group encodes where it is: see sched_group().
  */
 struct group {
-    int64_t service_ns; /* time used by its sessions, for SCHED_FAIR */
-    uint32_t run;
-    uint32_t needs;      /* set of pools of an open group */
+    int64_t service_ns;  /* time used by its sessions, for SCHED_FAIR */
+    uint32_t kind;       /* index of its kind */
     uint32_t busy;       /* tasks that keep it open */
+    uint32_t queued;     /* of them, those of a class with `queue` */
     uint32_t check_next; /* list of groups to be closed if idle */
     bool open;
+    bool working; /* open, and holds the units of its issues */
     bool checking;
     bool has_bin;
     struct bin bin; /* the first one; the others follow by next_of_group */
+};
+
+/* The rest of a declared group. */
+struct group_more {
+    uint64_t work;  /* of its unfinished tasks, see goal.c */
+    uint32_t left;  /* foreground tasks that are not finished or stuck */
+    uint32_t width; /* such tasks at once, at most: see lend.c */
 };
 
 /*
@@ -105,10 +137,13 @@ struct task {
     uint32_t next_in_session; /* after it in the session, or ID_NONE */
     uint32_t flight_ix;       /* place in the list of tasks in flight */
     uint32_t dirty_next;
-    uint32_t attempts;
+    unsigned attempts : SCHED_ATTEMPT_BITS;
+    unsigned first : 1;    /* goes before all others */
+    unsigned special : 1;  /* few are: its detail says more */
+    unsigned priority : 4; /* best of its own and all its dependents' */
     uint16_t flags;
-    uint8_t state;
     uint8_t tier;     /* best of its class and all its dependents */
+    uint8_t state;    /* enum task_state */
     struct group own; /* its group, if it has no other */
     int64_t estimate_ns;
 };
@@ -117,17 +152,53 @@ _Static_assert(sizeof(struct task) == 128, "a task is two cache lines");
 
 /* The other fields of a task. */
 struct detail {
-    int64_t until_ns;   /* timer: when the back-off expires, or age */
+    int64_t until_ns;   /* timer: when the back-off expires, or age; `early`,
+                           before it is ready: when it may start */
     int64_t started_ns; /* when its attempt started */
     uint32_t failure;   /* index of its failure rules */
     uint32_t rework_to;
     uint32_t cause; /* task that caused its skip or cancellation */
     uint32_t tries;
+    uint32_t scope;         /* see scope.c */
+    uint32_t next_of_scope; /* the list of all tasks of its scope */
     uint16_t reworks;
     uint16_t checkpoints;
-    uint8_t blocked_tier; /* best among its non-deferred dependents */
-    uint8_t parked;       /* enum sched_parked, while it is parked */
-    uint8_t refusals;     /* of its own in a row, without a named time */
+    uint8_t blocked_tier;      /* best among its non-deferred dependents */
+    uint8_t refusals;          /* of its own in a row, without a named time */
+    unsigned parked : 2;       /* enum sched_parked, while it is parked */
+    unsigned own_priority : 4; /* without its dependents */
+    unsigned continued : 1;    /* a chain of its group goes on: see lend.c */
+    unsigned stuck : 1;        /* keeps its dependents from starting */
+    unsigned left : 1;         /* counts in its group's `left` */
+    unsigned prioritised : 1;  /* by an operator */
+    unsigned picky : 1;        /* has needs with an outcome other than done */
+    unsigned watched : 1;      /* is such a need */
+    unsigned touched : 1;      /* in the list of those to look at, deps.c */
+    unsigned waits : 1;   /* for such a need or its scope: counts in `unmet` */
+    unsigned last : 1;    /* starts when its scope rests */
+    unsigned approve : 1; /* needs approval, each time it is to start anew */
+    unsigned unapproved : 1; /* held until it is approved */
+    unsigned snoozed : 1;    /* backing off, by its own wish */
+    unsigned early : 1; /* has a time before which it must not start; backing
+                           off: until then */
+};
+
+_Static_assert(sizeof(struct detail) == 56, "no more than that");
+
+/* A part of a run with tasks that come last: see scope.c. */
+struct scope {
+    uint32_t parent; /* like sched_task_spec.scope */
+    uint32_t run;
+    uint32_t child;      /* list of the scopes inside it */
+    uint32_t next_child; /* of its parent */
+    uint32_t members;    /* list of its own tasks... */
+    uint32_t lasts;      /* ...and of those that come last */
+    uint32_t witness;    /* member that did not rest when last seen */
+    uint32_t depth;      /* of the tree; the run: 0 */
+    uint32_t due_next;   /* in the list of scopes to look at */
+    bool due;
+    bool known; /* it was looked at */
+    bool rests;
 };
 
 /* One pool and the units needed of it. */
@@ -148,18 +219,32 @@ struct shape {
     uint32_t provider;
     uint32_t run;
     uint32_t batch_key;
-    uint32_t needs;       /* set of pools of an attempt */
-    uint32_t group_needs; /* set of pools of its group */
+    uint32_t needs;            /* set of pools of an attempt */
+    uint32_t group_needs;      /* set of pools of its group */
+    uint32_t background_needs; /* of an attempt in the background, besides */
+    uint32_t guard;            /* whose pool is in `needs`, or ID_NONE */
     uint32_t open_queue;
     uint32_t closed_queue;
+    uint32_t background_queue; /* ID_NONE: its class is not deferred */
+    uint32_t next_of_lane;     /* shapes whose groups have the same lane */
     uint32_t next_same_hash;
     uint32_t bin_count;
+};
+
+/* A task that keeps others from starting while it is parked. */
+struct guard {
+    uint32_t task;
+    uint32_t pool;
 };
 
 struct queue {
     struct ready_queue heap;
     struct ready_key top; /* key of its best entry, while it is in a pool */
+    uint64_t urgency;     /* its middle word, raised by its lane */
+    uint64_t longest;     /* no entry of a task that is not critical has a
+                             longer path, see ready_rekey_run() */
     uint32_t sets[2];     /* need sets; ID_NONE in [1]: only one */
+    uint32_t lane;        /* of the groups of its tasks, or ID_NONE */
     uint32_t at_pool;     /* where it waits; ID_NONE: empty or set aside */
     uint32_t aside_next;
     bool aside; /* lacks several pools: examined again next pass */
@@ -167,6 +252,7 @@ struct queue {
 
 struct run {
     enum sched_policy policy;
+    enum sched_goal goal;
     uint32_t first_limit;
     uint32_t limit_count;
     uint32_t pool; /* closed while it is paused */
@@ -179,9 +265,25 @@ struct run {
     uint32_t completions;
     uint32_t sync_every;
     uint32_t check_next;
+    uint32_t owed;      /* see struct sched_run_record */
+    uint32_t late_pool; /* of tasks that come last: open while it is stopped */
+    uint32_t lasts;     /* number of these tasks */
+    int64_t deadline_ns;
+    enum sched_stop stopped;
+    struct scope scope; /* the run itself */
+    uint32_t kind;      /* of all its groups, if it has no limits on groups */
+    int64_t foreground; /* sessions that foreground work could use at most */
+    uint64_t work;      /* of its pending tasks, see goal.c... */
+    uint64_t theta;     /* ...and how long a path makes a task critical */
+    bool goal_due;      /* that may have changed */
+    bool lends;         /* foreground is known: see lend.c */
+    bool lend_due;      /* it has changed; see also in struct sched */
     bool sync_drain;
     bool paused;
     bool cancelled;
+    bool picky; /* some needs want another outcome than done */
+    bool deadline_over;
+    bool stop_due; /* EFFECT_STOPPED is due */
     bool barrier_due;
     bool barrier_running;
     bool checking; /* in the list of runs to check this pass */
@@ -197,6 +299,8 @@ struct sched {
     struct task *tasks;
     struct detail *details;
     uint32_t *unmet; /* unsatisfied needs, per task; separate, for the cache */
+    uint32_t *stuck_needs; /* per task: its needs that are stuck */
+    uint32_t *lend_next;   /* per task: in the list of those to look at */
     struct pheap_link *bin_links;
     struct pheap_link *timer_links;
     uint32_t *in_flight;
@@ -211,11 +315,20 @@ struct sched {
     uint32_t *tally;
     uint32_t *doubts; /* tasks that may have to be skipped */
     uint32_t doubt_count;
+    uint32_t *touched; /* watched tasks that have changed, see deps.c */
+    uint32_t touched_count;
     uint32_t mark;
 
-    struct group *groups; /* the declared ones */
+    struct scope *scopes; /* without those of the runs */
+    uint32_t scope_count;
+    uint32_t scope_capacity;
+    struct group *groups;    /* the declared ones */
+    struct group_more *more; /* of them */
     uint32_t group_count;
     uint32_t group_capacity;
+    struct group_kind *kinds;
+    uint32_t kind_count;
+    uint32_t kind_capacity;
     struct bin *bins; /* all but the first bins of groups */
     uint32_t bin_count;
     uint32_t bin_capacity;
@@ -236,23 +349,34 @@ struct sched {
     struct idmap bins_by_key; /* bins in `bins` by group and shape */
     struct idmap shapes_by_hash;
     struct idmap sets_by_hash;
+    struct idmap kinds_by_hash;
 
     struct limits limits;
     struct provider *providers;
     uint32_t provider_count;
     struct sched_class_spec *classes;
     uint32_t class_count;
-    bool has_deferred; /* a class is deferred */
+    bool has_deferred;  /* a class is deferred */
+    bool has_wide;      /* a task needs several units of a pool */
+    bool has_deadlines; /* a run has one */
+    struct guard *guards;
+    uint32_t guard_count;
     struct sched_failure_spec *failures;
     uint32_t failure_count;
     uint32_t failure_capacity;
     struct run *runs;
     uint32_t run_count;
 
-    uint32_t timers;   /* heap of tasks */
-    uint32_t awake;    /* heap of pools */
-    uint32_t reserved; /* list of counters */
-    uint32_t asides;   /* list of queues */
+    uint32_t timers;     /* heap of tasks */
+    uint32_t awake;      /* heap of pools */
+    uint32_t reserved;   /* list of counters */
+    uint32_t asides;     /* list of queues */
+    uint32_t postponed;  /* list of queues */
+    uint32_t refused;    /* queues that may not pass, in this scan */
+    uint32_t lend_first; /* list of tasks, see lend.c; LEND_END: empty */
+    bool lend_due;       /* of a run */
+    uint32_t lanes_due;  /* list of pools, see goal.c; LEND_END: empty */
+    uint32_t scopes_due; /* list of scopes, see scope.c; LEND_END: empty */
     uint32_t group_checks;
     uint32_t run_checks;
     uint32_t dirty_first;
@@ -263,6 +387,7 @@ struct sched {
     bool in_pass;      /* a pass is handing out effects */
     bool draining;     /* no run starts anything */
     bool restoring;    /* restored from records; before the first pass */
+    bool guards_due;   /* a task was parked, or no longer is */
 
     struct lookahead *lookahead; /* NULL: no run uses lookahead */
 };
@@ -313,7 +438,11 @@ void ready_enqueue(struct sched *sched, uint32_t task);
 void ready_dequeue(struct sched *sched, uint32_t task);
 void ready_rekey_group(struct sched *sched, uint32_t group);
 void ready_requeue(struct sched *sched, uint32_t queue);
+void ready_requeue_lane(struct sched *sched, uint32_t lane);
+void ready_rekey_run(struct sched *sched, uint32_t run, uint64_t before);
 void ready_recount_provider(struct sched *sched, uint32_t provider);
+void ready_recount_guard(struct sched *sched, uint32_t guard);
+void ready_recount_run(struct sched *sched, uint32_t run);
 void ready_check_group(struct sched *sched, uint32_t group);
 void ready_count_in(struct sched *sched, uint32_t task);
 void ready_count_out(struct sched *sched, uint32_t task);
@@ -326,16 +455,60 @@ bool ready_goes_before(const struct sched *sched, uint32_t a, uint32_t b);
 /* dispatch.c: pools, and which tasks start. */
 void dispatch_occupy(struct sched *sched, uint32_t set);
 void dispatch_give(struct sched *sched, uint32_t set);
+void dispatch_occupy_session(struct sched *sched, uint32_t leader);
+void dispatch_give_session(struct sched *sched, uint32_t leader);
 void dispatch_wait(struct sched *sched, uint32_t queue, uint32_t pool);
 void dispatch_leave(struct sched *sched, uint32_t queue);
 void dispatch_wake_limit(struct sched *sched, uint32_t limit);
 void dispatch_set_open(struct sched *sched, uint32_t pool, bool open);
 bool dispatch_takes(const struct sched *sched, uint32_t provider);
+bool dispatch_admits(const struct sched *sched, uint32_t task);
+bool dispatch_is_closed(const struct sched *sched, uint32_t task);
+void dispatch_check_guards(struct sched *sched);
 void dispatch_check_provider(struct sched *sched, uint32_t provider);
 void dispatch_rouse(struct sched *sched, uint32_t queue);
 void dispatch_open_group(struct sched *sched, uint32_t group);
+void dispatch_work_on(struct sched *sched, uint32_t group);
 uint32_t dispatch_close_group(struct sched *sched);
 uint32_t dispatch_start(struct sched *sched);
+
+/* shape.c: which pools tasks and groups need. */
+uint32_t shape_kind_of(struct sched *sched,
+                       uint32_t run,
+                       const struct sched_group_spec *spec);
+uint32_t shape_for(struct sched *sched,
+                   const struct sched_task_spec *spec,
+                   const struct group_kind *kind);
+
+/* backfill.c: what may pass a reservation. */
+void backfill_plan(struct sched *sched, uint32_t pool, uint32_t units);
+bool backfill_admits(const struct sched *sched,
+                     uint32_t task,
+                     struct pool_need need);
+
+/* lend.c: what foreground work could use, and shares that lend the rest. */
+void lend_add_run(struct sched *sched, uint32_t run);
+void lend_measure(struct sched *sched,
+                  uint32_t run,
+                  uint32_t first,
+                  uint32_t edges,
+                  bool forward);
+void lend_touch(struct sched *sched, uint32_t task);
+void lend_change_limit(struct sched *sched, uint32_t limit);
+void lend_settle(struct sched *sched);
+void lend_verify(const struct sched *sched);
+
+/* goal.c: what finishes early. */
+void goal_add(struct sched *sched, uint32_t task);
+void goal_note(struct sched *sched,
+               struct run *run,
+               uint32_t task,
+               enum task_state before);
+void goal_touch_lane(struct sched *sched, uint32_t lane);
+uint64_t goal_key(const struct sched *sched, uint32_t task);
+uint64_t goal_urgency(const struct sched *sched, uint32_t task, uint64_t key);
+void goal_settle(struct sched *sched);
+uint64_t goal_units(int64_t time_ns);
 
 /* priority.c: tier and rank. */
 void priority_of_new(struct sched *sched,
@@ -358,6 +531,28 @@ uint32_t deps_find_dead_end(struct sched *sched, uint32_t task);
 void deps_revive(struct sched *sched, uint32_t task);
 void deps_doubt(struct sched *sched, uint32_t task);
 void deps_cut(struct sched *sched);
+bool deps_has_given_up(const struct sched *sched, uint32_t task);
+bool deps_is_dead(const struct sched *sched, uint32_t edge);
+bool deps_has_to_wait(const struct sched *sched, uint32_t task);
+void deps_weigh(struct sched *sched, uint32_t task);
+void deps_settle_task(struct sched *sched, uint32_t task);
+void deps_touch(struct sched *sched, uint32_t task);
+void deps_settle(struct sched *sched);
+
+/* scope.c: tasks that come last. */
+void scope_add(struct sched *sched,
+               uint32_t run,
+               const struct sched_scope_spec *spec);
+void scope_add_task(struct sched *sched,
+                    uint32_t task,
+                    const struct sched_task_spec *spec);
+bool scope_rests(const struct sched *sched, uint32_t task);
+void scope_touch(struct sched *sched, uint32_t task);
+void scope_touch_run(struct sched *sched, uint32_t run);
+void scope_settle(struct sched *sched);
+void scope_restore(struct sched *sched, uint32_t run);
+bool scope_is_busy(struct sched *sched, uint32_t run, bool shut);
+uint32_t scope_find_busy(struct sched *sched, uint32_t task);
 
 /* outcome.c: session outcomes. */
 enum err outcome_apply(struct sched *sched, const struct sched_event *event);
@@ -376,6 +571,9 @@ enum err control_apply(struct sched *sched, const struct sched_event *event);
 void control_cancel_run(struct sched *sched, uint32_t run, uint32_t cause);
 void control_check_run(struct sched *sched, uint32_t run);
 void control_ask(struct sched *sched, uint32_t task);
+void control_stop_run(struct sched *sched, uint32_t run, enum sched_stop why);
+void control_ask_approval(struct sched *sched, uint32_t task);
+void control_reset(struct sched *sched, uint32_t task);
 /* Stop a session if all its tasks are to be stopped. */
 void control_end_session(struct sched *sched, uint32_t leader);
 
@@ -388,6 +586,12 @@ static inline struct group *sched_group(const struct sched *sched,
 {
     return group % 2 == 0 ? &sched->groups[group / 2]
                           : &sched->tasks[group / 2].own;
+}
+
+static inline const struct group_kind *sched_kind(const struct sched *sched,
+                                                  const struct group *group)
+{
+    return &sched->kinds[group->kind];
 }
 
 static inline bool sched_is_solo(uint32_t group)
@@ -428,12 +632,25 @@ sched_failure_of(const struct sched *sched, uint32_t task)
 
 static inline uint32_t sched_run_ix(const struct sched *sched, uint32_t task)
 {
-    return sched_group(sched, sched->tasks[task].group)->run;
+    const struct group *group = sched_group(sched, sched->tasks[task].group);
+    return sched_kind(sched, group)->run;
 }
 
 static inline struct run *sched_run_of(struct sched *sched, uint32_t task)
 {
     return &sched->runs[sched_run_ix(sched, task)];
+}
+
+/* Return whether the run orders by rank, so that its work is counted. */
+static inline bool sched_has_goal(const struct run *run)
+{
+    return run->policy == SCHED_RANK || run->policy == SCHED_LOOKAHEAD;
+}
+
+/* Return a time in units of work. */
+static inline uint64_t sched_units(int64_t time_ns)
+{
+    return (uint64_t)time_ns >> SCHED_UNIT_SHIFT;
 }
 
 static inline bool
@@ -445,22 +662,22 @@ sched_has(const struct sched *sched, uint32_t task, enum task_flag flag)
 static inline void
 sched_raise(struct sched *sched, uint32_t task, enum task_flag flag)
 {
-    sched->tasks[task].flags =
-        (uint16_t)(sched->tasks[task].flags | (unsigned)flag);
+    sched->tasks[task].flags |= (uint16_t)flag;
 }
 
 static inline void
 sched_lower(struct sched *sched, uint32_t task, enum task_flag flag)
 {
-    sched->tasks[task].flags =
-        (uint16_t)(sched->tasks[task].flags & ~(unsigned)flag);
+    sched->tasks[task].flags &= (uint16_t)~flag;
 }
 
-/* Return whether it backs off after a refusal, not keeping its group open. */
-static inline bool sched_is_refused(const struct sched *sched, uint32_t task)
+/* Return whether it backs off without keeping its group open: it was refused,
+ * has asked for it, or must not start yet. */
+static inline bool sched_is_away(const struct sched *sched, uint32_t task)
 {
+    const struct detail *detail = &sched->details[task];
     return sched_has(sched, task, TASK_BACKING_OFF) &&
-           sched->details[task].refusals > 0;
+           (detail->refusals > 0 || detail->snoozed != 0 || detail->early != 0);
 }
 
 /* Prefetch some dependents. */

@@ -72,22 +72,67 @@ static void leave_flight(struct sched *sched, uint32_t task)
     sched->tasks[last].flight_ix = hole;
 }
 
+/* What states have in common: pending, in flight, or neither. */
+enum zone { ZONE_PENDING, ZONE_FLIGHT, ZONE_OVER };
+
+static const uint8_t zones[TASK_STATE_COUNT] = {
+    [TASK_WAITING] = ZONE_PENDING,
+    [TASK_READY] = ZONE_PENDING,
+    [TASK_STARTING] = ZONE_FLIGHT,
+    [TASK_RUNNING] = ZONE_FLIGHT,
+    [TASK_DONE] = ZONE_OVER,
+    [TASK_FAILED] = ZONE_OVER,
+    [TASK_PARKED] = ZONE_OVER,
+    [TASK_SKIPPED] = ZONE_OVER,
+    [TASK_CANCELLED] = ZONE_OVER,
+};
+
+/* A task has left a state of one zone for that of another, or is over. */
+static void change_zone(struct sched *sched,
+                        struct run *run,
+                        uint32_t task,
+                        enum task_state before)
+{
+    enum zone was = zones[before];
+    enum zone is = zones[sched->tasks[task].state];
+    if (before == TASK_PARKED || sched->tasks[task].state == TASK_PARKED) {
+        sched->guards_due = true;
+    }
+    if (run->lends && (was != ZONE_PENDING || is != ZONE_FLIGHT)) {
+        lend_touch(sched, task); /* a task that only goes on stays left */
+    }
+    if (was != is && sched_has_goal(run)) {
+        goal_note(sched, run, task, before);
+    }
+    if (is != ZONE_FLIGHT && sched->tasks[task].special != 0) {
+        deps_touch(sched, task);
+    }
+    if (state_is_final(sched->tasks[task].state)) {
+        sched->tasks[task].first = 0;
+    }
+    if (is == ZONE_FLIGHT) {
+        enter_flight(sched, task);
+    } else if (was == ZONE_FLIGHT) {
+        leave_flight(sched, task);
+    }
+}
+
 void state_set(struct sched *sched, uint32_t task, enum task_state state)
 {
     struct task *t = &sched->tasks[task];
-    INVARIANT((allowed[t->state] & TO(state)) != 0);
-    uint32_t run_ix = sched_group(sched, t->group)->run;
+    enum task_state before = t->state;
+    INVARIANT((allowed[before] & TO(state)) != 0);
+    uint32_t run_ix = sched_run_ix(sched, task);
     struct run *run = &sched->runs[run_ix];
-    bool flew = state_in_flight(sched, task);
-    INVARIANT(run->counts[t->state] > 0);
-    run->counts[t->state]--;
+    INVARIANT(run->counts[before] > 0);
+    run->counts[before]--;
     run->counts[state]++;
     t->state = (uint8_t)state;
-    bool flies = state_in_flight(sched, task);
-    if (flies && !flew) {
-        enter_flight(sched, task);
-    } else if (flew && !flies) {
-        leave_flight(sched, task);
+    if (zones[before] != zones[state] || zones[state] == ZONE_OVER) {
+        change_zone(sched, run, task, before);
+    }
+    if (run->lasts > 0) {
+        scope_touch(sched, task);
     }
     state_touch(sched, task);
     state_check_run(sched, run_ix);
@@ -103,7 +148,12 @@ void state_restore(struct sched *sched, uint32_t task, enum task_state state)
     INVARIANT(run->counts[TASK_WAITING] > 0);
     run->counts[TASK_WAITING]--;
     run->counts[state]++;
+    sched->guards_due = sched->guards_due || state == TASK_PARKED;
     t->state = (uint8_t)state;
+    lend_touch(sched, task);
+    if (sched_has_goal(run)) {
+        goal_note(sched, run, task, TASK_WAITING);
+    }
     if (state_in_flight(sched, task)) {
         enter_flight(sched, task);
     }
@@ -142,6 +192,10 @@ void state_clear_timer(struct sched *sched, uint32_t task)
 /* Mark a ready task that has waited for too long, or set a timer for it. */
 static void watch_age(struct sched *sched, uint32_t task)
 {
+    if (sched->tasks[task].first != 0) {
+        sched_raise(sched, task, TASK_AGED);
+        return;
+    }
     int64_t max_wait_ns = sched_class_of(sched, task)->max_wait_ns;
     int64_t ready_ns = sched->tasks[task].ready_ns;
     if (max_wait_ns >= SCHED_NEVER - ready_ns) {
@@ -167,10 +221,33 @@ void state_join_ready(struct sched *sched, uint32_t task)
     }
 }
 
+/* Let a task whose time has not come wait for it; false: it has. */
+static bool is_too_early(struct sched *sched, uint32_t task)
+{
+    struct detail *detail = &sched->details[task];
+    if (detail->early == 0 || detail->until_ns <= sched->now_ns) {
+        detail->early = 0;
+        return false;
+    }
+    sched_raise(sched, task, TASK_BACKING_OFF);
+    sched_run_of(sched, task)->backing_off++;
+    ready_count_out(sched, task);
+    state_set_timer(sched, task, detail->until_ns);
+    state_touch(sched, task);
+    state_check_run(sched, sched_run_ix(sched, task));
+    return true;
+}
+
 /* Make a waiting task ready unless it lacks a need. `anew`: from now on. */
 static void enter_ready(struct sched *sched, uint32_t task, bool anew)
 {
     struct task *t = &sched->tasks[task];
+    if (t->special != 0) {
+        deps_weigh(sched, task);
+        if (sched->unmet[task] == 0 && is_too_early(sched, task)) {
+            return;
+        }
+    }
     if (sched->unmet[task] > 0) {
         ready_count_out(sched, task);
         return;
@@ -222,7 +299,9 @@ void state_clear_backoff(struct sched *sched, uint32_t task)
         INVARIANT(sched_run_of(sched, task)->backing_off > 0);
         state_clear_timer(sched, task);
         sched_lower(sched, task, TASK_BACKING_OFF);
+        sched->details[task].snoozed = 0;
         sched_run_of(sched, task)->backing_off--;
+        scope_touch(sched, task);
         state_touch(sched, task);
         state_check_run(sched, sched_run_ix(sched, task));
     }
@@ -256,5 +335,38 @@ void state_age(struct sched *sched, uint32_t task)
     sched_raise(sched, task, TASK_AGED);
     if (queued) {
         ready_enqueue(sched, task);
+    }
+}
+
+static int64_t move(int64_t time_ns, int64_t by_ns)
+{
+    return by_ns > 0 && time_ns > SCHED_NEVER - 1 - by_ns ? SCHED_NEVER - 1
+                                                          : time_ns + by_ns;
+}
+
+void sched_move_times(struct sched *sched,
+                      struct run_id run,
+                      int64_t by_ns,
+                      bool deadline)
+{
+    INVARIANT(run.v < sched->run_count);
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        if (sched->tasks[task].special == 0 ||
+            sched->details[task].early == 0 ||
+            sched_run_ix(sched, task) != run.v) {
+            continue;
+        }
+        int64_t until_ns = move(sched->details[task].until_ns, by_ns);
+        if (sched_has(sched, task, TASK_BACKING_OFF)) {
+            state_clear_timer(sched, task);
+            state_set_timer(sched, task, until_ns);
+        } else {
+            sched->details[task].until_ns = until_ns;
+        }
+    }
+    struct run *r = &sched->runs[run.v];
+    if (deadline && r->deadline_ns > 0) {
+        int64_t until_ns = move(r->deadline_ns, by_ns);
+        r->deadline_ns = until_ns > 0 ? until_ns : 1;
     }
 }

@@ -15,14 +15,14 @@ static bool is_held(const struct sched *sched, uint32_t task)
 /* Return whether the state of a task keeps its group open. */
 static bool counts(const struct sched *sched, uint32_t task)
 {
-    bool takes = dispatch_takes(sched, sched_shape_of(sched, task)->provider);
+    bool takes = dispatch_admits(sched, task);
     if (sched_has(sched, task, TASK_BACKGROUND)) {
         return false;
     }
     return state_in_flight(sched, task) ||
            (sched_has(sched, task, TASK_QUEUED) && takes) ||
            (sched_has(sched, task, TASK_BACKING_OFF) &&
-            !sched_is_refused(sched, task) && !is_held(sched, task));
+            !sched_is_away(sched, task) && !is_held(sched, task));
 }
 
 /* Check flags against the state, and unsatisfied needs against the graph. */
@@ -44,8 +44,12 @@ static void verify_task(const struct sched *sched, uint32_t task)
     for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
          edge = graph_next_need(graph, edge)) {
         uint32_t need = graph_need(graph, edge);
-        unmet += sched_has(sched, need, TASK_SATISFIED) ? 0 : 1;
+        bool done = graph_on(graph, edge) == SCHED_ON_DONE;
+        unmet += done && !sched_has(sched, need, TASK_SATISFIED) ? 1 : 0;
     }
+    bool waits = sched->details[task].waits != 0;
+    INVARIANT(waits == deps_has_to_wait(sched, task));
+    unmet += waits ? 1 : 0;
     INVARIANT(unmet == sched->unmet[task]);
     INVARIANT(!ready || unmet == 0);
     INVARIANT(sched_has(sched, task, TASK_SATISFIED) ==
@@ -77,7 +81,10 @@ static void add_open(const struct sched *sched,
                      int64_t *used_by_counter)
 {
     if (group->open) {
-        add_set(sched, group->needs, used_by_counter);
+        add_set(sched, sched_kind(sched, group)->lanes, used_by_counter);
+    }
+    if (group->working) {
+        add_set(sched, sched_kind(sched, group)->issues, used_by_counter);
     }
 }
 
@@ -88,7 +95,12 @@ static void verify_counters(const struct sched *sched)
     for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
         uint32_t task = sched->in_flight[ix];
         if (sched->tasks[task].leader == task) {
-            add_set(sched, sched_shape_of(sched, task)->needs, used);
+            const struct shape *shape = sched_shape_of(sched, task);
+            add_set(sched, shape->needs, used);
+            if (sched_has(sched, task, TASK_BACKGROUND) &&
+                shape->background_needs != ID_NONE) {
+                add_set(sched, shape->background_needs, used);
+            }
         }
     }
     for (uint32_t ix = 0; ix < sched->group_count; ix++) {
@@ -114,29 +126,37 @@ static void verify_bin(const struct bin *bin)
     }
 }
 
-static void verify_group(const struct group *group, uint32_t busy)
+static void
+verify_group(const struct group *group, uint32_t busy, uint32_t queued)
 {
-    INVARIANT(busy == group->busy);
+    INVARIANT(busy == group->busy && queued == group->queued);
     INVARIANT(!group->open || group->busy > 0 || group->checking);
+    INVARIANT(!group->working || group->open);
+    INVARIANT(group->checking ||
+              group->working == (group->open && busy > queued));
     verify_bin(&group->bin);
 }
 
 static void verify_groups(const struct sched *sched)
 {
     uint32_t *busy = mem_zalloc(sched->group_count, sizeof(busy[0]));
+    uint32_t *queued = mem_zalloc(sched->group_count, sizeof(queued[0]));
     for (uint32_t task = 0; task < sched->task_count; task++) {
         const struct task *t = &sched->tasks[task];
         uint32_t counted = sched_has(sched, task, TASK_COUNTED) ? 1 : 0;
+        uint32_t merges = sched_class_of(sched, task)->queue ? counted : 0;
         if (sched_is_solo(t->group)) {
-            verify_group(&t->own, counted);
+            verify_group(&t->own, counted, merges);
         } else {
             busy[t->group / 2] += counted;
+            queued[t->group / 2] += merges;
         }
     }
     for (uint32_t ix = 0; ix < sched->group_count; ix++) {
-        verify_group(&sched->groups[ix], busy[ix]);
+        verify_group(&sched->groups[ix], busy[ix], queued[ix]);
     }
     mem_free(busy);
+    mem_free(queued);
 }
 
 static void verify_run(const struct sched *sched, uint32_t run)
@@ -144,7 +164,7 @@ static void verify_run(const struct sched *sched, uint32_t run)
     struct run seen = {0};
     for (uint32_t task = 0; task < sched->task_count; task++) {
         const struct task *t = &sched->tasks[task];
-        if (sched_group(sched, t->group)->run != run) {
+        if (sched_run_ix(sched, task) != run) {
             continue;
         }
         seen.counts[t->state]++;
@@ -168,6 +188,17 @@ static void verify_run(const struct sched *sched, uint32_t run)
     INVARIANT(seen.sessions == kept->sessions);
 }
 
+/* A guard's pool is closed if and only if the guard is parked. */
+static void verify_guards(const struct sched *sched)
+{
+    INVARIANT(!sched->guards_due);
+    for (uint32_t ix = 0; ix < sched->guard_count; ix++) {
+        const struct guard *guard = &sched->guards[ix];
+        bool open = limits_free(&sched->limits, guard->pool) > 0;
+        INVARIANT(open != (sched->tasks[guard->task].state == TASK_PARKED));
+    }
+}
+
 /* Only queues with entries wait; usable pools with waiters are awake. */
 static void verify_queues(const struct sched *sched)
 {
@@ -182,7 +213,7 @@ static void verify_queues(const struct sched *sched)
     }
     for (uint32_t ix = 0; ix < sched->limits.pool_count; ix++) {
         const struct pool *pool = &sched->limits.pools[ix];
-        bool usable = limits_reserved(&sched->limits, ix) == ID_NONE &&
+        bool usable = !limits_is_shut(&sched->limits, ix) &&
                       limits_free(&sched->limits, ix) > 0;
         INVARIANT(pool->awake == (usable && pool->waiting != ID_NONE));
         waiting += pool->waiting != ID_NONE ? 1 : 0;
@@ -206,7 +237,10 @@ static void verify_dead_ends(const struct sched *sched)
         changed = false;
         for (uint32_t edge = 0; edge < graph->edge_count; edge++) {
             uint32_t to = graph_dependent(graph, edge);
-            if (dead[graph_need(graph, edge)] && !dead[to]) {
+            if (graph_on(graph, edge) != SCHED_ON_DONE) {
+                INVARIANT(!state_is_pending(sched, to) ||
+                          !deps_is_dead(sched, edge));
+            } else if (dead[graph_need(graph, edge)] && !dead[to]) {
                 INVARIANT(!state_is_pending(sched, to));
                 dead[to] = true;
                 changed = true;
@@ -214,6 +248,42 @@ static void verify_dead_ends(const struct sched *sched)
         }
     }
     mem_free(dead);
+}
+
+/* Check the work of runs, groups and lanes against their tasks. */
+static void verify_work(const struct sched *sched)
+{
+    const struct limits *limits = &sched->limits;
+    uint64_t *pending = mem_zalloc(sched->run_count, sizeof(pending[0]));
+    uint64_t *groups = mem_zalloc(sched->group_count, sizeof(groups[0]));
+    uint64_t *lanes = mem_zalloc(limits->pool_count, sizeof(lanes[0]));
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        const struct task *t = &sched->tasks[task];
+        uint32_t lane = sched_kind(sched, sched_group(sched, t->group))->lane;
+        bool counts = sched_has_goal(&sched->runs[sched_run_ix(sched, task)]);
+        uint64_t units = counts ? goal_units(t->estimate_ns) : 0;
+        if (state_is_pending(sched, task)) {
+            pending[sched_run_ix(sched, task)] += units;
+        }
+        if (!sched_is_solo(t->group) && t->state <= TASK_RUNNING) {
+            groups[t->group / 2] += units;
+        }
+        if (lane != ID_NONE && t->state <= TASK_RUNNING) {
+            lanes[lane] += units;
+        }
+    }
+    for (uint32_t ix = 0; ix < sched->run_count; ix++) {
+        INVARIANT(pending[ix] == sched->runs[ix].work);
+    }
+    for (uint32_t ix = 0; ix < sched->group_count; ix++) {
+        INVARIANT(groups[ix] == sched->more[ix].work);
+    }
+    for (uint32_t ix = 0; ix < limits->pool_count; ix++) {
+        INVARIANT(lanes[ix] == limits->pools[ix].work);
+    }
+    mem_free(pending);
+    mem_free(groups);
+    mem_free(lanes);
 }
 
 void sched_verify(const struct sched *sched)
@@ -230,5 +300,8 @@ void sched_verify(const struct sched *sched)
     }
     verify_counters(sched);
     verify_groups(sched);
+    verify_guards(sched);
     verify_queues(sched);
+    lend_verify(sched);
+    verify_work(sched);
 }

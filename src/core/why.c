@@ -29,6 +29,22 @@ static struct why because_of(enum why_code code, uint32_t task)
     return why;
 }
 
+/* Return whether a pending task waits for this need. */
+static bool is_open(const struct sched *sched, uint32_t edge)
+{
+    uint32_t need = graph_need(&sched->graph, edge);
+    switch ((enum sched_on)graph_on(&sched->graph, edge)) {
+    case SCHED_ON_DONE:
+        return !sched_has(sched, need, TASK_SATISFIED);
+    case SCHED_ON_FAILED:
+        return !deps_has_given_up(sched, need);
+    case SCHED_ON_ANY:
+        return !deps_has_given_up(sched, need) &&
+               !state_is_final(sched->tasks[need].state);
+    }
+    return false;
+}
+
 /* Return whether an unsatisfied task stays so until an operator acts. */
 static bool is_stuck(const struct sched *sched, uint32_t task)
 {
@@ -79,8 +95,9 @@ static uint32_t blocker_of(struct sched *sched, uint32_t task, uint32_t mark)
             continue;
         }
         uint32_t need = graph_need(graph, edge);
-        bool open = !sched_has(sched, need, TASK_SATISFIED);
-        bool stuck = open && is_stuck(sched, need);
+        bool done = graph_on(graph, edge) == SCHED_ON_DONE;
+        bool open = is_open(sched, edge);
+        bool stuck = open && done && is_stuck(sched, need);
         if (open && !stuck && sched->marks[need] != mark) {
             /* Walk the need first, then this edge again. */
             sched->marks[need] = mark;
@@ -109,16 +126,36 @@ static struct why why_waiting(struct sched *sched, uint32_t task, uint32_t mark)
     uint32_t first = ID_NONE;
     for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
          edge = graph_next_need(graph, edge)) {
-        uint32_t need = graph_need(graph, edge);
-        if (!sched_has(sched, need, TASK_SATISFIED)) {
-            first = smaller(first, need);
+        if (is_open(sched, edge)) {
+            first = smaller(first, graph_need(graph, edge));
         }
     }
-    INVARIANT(first != ID_NONE);
+    if (first == ID_NONE) {
+        INVARIANT(sched->details[task].last != 0);
+        return because_of(WHY_REST, scope_find_busy(sched, task));
+    }
     return because_of(WHY_NEEDS, first);
 }
 
-static struct why why_run(const struct sched *sched, uint32_t run)
+/* Return the first task that stopped its run by giving up, or ID_NONE. */
+static uint32_t find_stopper(const struct sched *sched, uint32_t run)
+{
+    uint32_t task = 0;
+    if (sched->runs[run].stopped != SCHED_STOPPED_FAILURE) {
+        return ID_NONE;
+    }
+    while (task < sched->task_count &&
+           (sched->tasks[task].state != TASK_PARKED ||
+            sched_failure_of(sched, task)->on_failure != SCHED_STOP ||
+            sched_run_ix(sched, task) != run)) {
+        task++;
+    }
+    return task < sched->task_count ? task : ID_NONE;
+}
+
+/* Return why a pool of a run is closed. */
+static struct why
+why_run(const struct sched *sched, uint32_t run, uint32_t pool)
 {
     const struct run *r = &sched->runs[run];
     if (sched->draining) {
@@ -126,6 +163,9 @@ static struct why why_run(const struct sched *sched, uint32_t run)
     }
     if (r->paused) {
         return plain(WHY_PAUSED);
+    }
+    if (r->stopped != SCHED_NOT_STOPPED && pool == r->pool && r->asking == 0) {
+        return because_of(WHY_HALTED, find_stopper(sched, run));
     }
     return r->asking > 0 ? because_of(WHY_ASKED, r->asked) : plain(WHY_BARRIER);
 }
@@ -156,12 +196,19 @@ static struct why why_provider(const struct sched *sched, uint32_t ix)
 static bool
 uses_counter(const struct sched *sched, uint32_t task, uint32_t counter)
 {
-    const struct need_set *set =
-        &sched->sets[sched_shape_of(sched, task)->needs];
-    for (uint32_t n = 0; n < set->count; n++) {
-        uint32_t pool = sched->needs[set->first + n].pool;
-        if (sched->limits.pools[pool].counter == counter) {
-            return true;
+    const struct shape *shape = sched_shape_of(sched, task);
+    uint32_t sets[] = {shape->needs, shape->background_needs};
+    bool background = sched_has(sched, task, TASK_BACKGROUND);
+    for (uint32_t part = 0; part < (background ? 2 : 1); part++) {
+        if (sets[part] == ID_NONE) {
+            return false; /* it is only in another's session */
+        }
+        const struct need_set *set = &sched->sets[sets[part]];
+        for (uint32_t n = 0; n < set->count; n++) {
+            uint32_t pool = sched->needs[set->first + n].pool;
+            if (sched->limits.pools[pool].counter == counter) {
+                return true;
+            }
         }
     }
     return false;
@@ -271,34 +318,52 @@ why_pool(const struct sched *sched, uint32_t task, uint32_t pool)
     case LIMIT_PLAN:
         return why_limit(sched, task, pool);
     case LIMIT_RUN_POOL:
-        return why_run(sched, limit->owner);
+        return why_run(sched, limit->owner, pool);
     case LIMIT_PROVIDER_POOL:
         return why_provider(sched, limit->owner);
+    case LIMIT_GUARD_POOL:
+        return because_of(WHY_BLOCKED, sched->guards[limit->owner].task);
     case LIMIT_LOOKAHEAD_POOL: /* no task needs it */
         break;
     }
     return plain(WHY_STARTABLE);
 }
 
-/* Return the first pool that keeps a ready task from starting, or ID_NONE. */
-static uint32_t pool_lacking(const struct sched *sched, uint32_t task)
+/*
+ * Return the first pool that keeps a ready task from starting, or ID_NONE.
+ * `passes`: it may take reserved units that the best of its queue may not.
+ */
+static uint32_t
+find_lacking(const struct sched *sched, uint32_t task, bool passes)
 {
     const struct shape *shape = sched_shape_of(sched, task);
     const struct group *group = sched_group(sched, sched->tasks[task].group);
-    bool open = group->open || sched_has(sched, task, TASK_BACKGROUND);
-    uint32_t sets[] = {shape->needs, shape->group_needs};
+    bool background = sched_has(sched, task, TASK_BACKGROUND);
+    bool open = group->open && !background;
+    uint32_t sets[] = {
+        shape->needs,
+        background ? shape->background_needs : shape->group_needs,
+    };
     for (uint32_t part = 0; part < (open ? 1 : 2); part++) {
         const struct need_set *set = &sched->sets[sets[part]];
         for (uint32_t ix = 0; ix < set->count; ix++) {
             struct pool_need need = sched->needs[set->first + ix];
             uint32_t kept = limits_reserved(&sched->limits, need.pool);
             if (limits_free(&sched->limits, need.pool) < need.units ||
-                (kept != ID_NONE && kept != task)) {
+                (kept != ID_NONE && kept != task &&
+                 !(passes && backfill_admits(sched, task, need)))) {
                 return need.pool;
             }
         }
     }
     return ID_NONE;
+}
+
+/* The same, for a task that need not be the best of its queue. */
+static uint32_t pool_lacking(const struct sched *sched, uint32_t task)
+{
+    uint32_t pool = find_lacking(sched, task, true);
+    return pool != ID_NONE ? pool : find_lacking(sched, task, false);
 }
 
 struct why why_limited(const struct sched *sched, struct task_id task)
@@ -346,10 +411,15 @@ why_marked(struct sched *sched, struct task_id task, uint32_t mark)
         if (sched->unmet[task.v] > 0) {
             return why_waiting(sched, task.v, mark);
         }
-        why.code = WHY_BACKOFF;
+        why.code = sched->details[task.v].snoozed != 0 ? WHY_SNOOZED
+                   : sched->details[task.v].early != 0 ? WHY_EARLY
+                                                       : WHY_BACKOFF;
         why.until_ns = sched->details[task.v].until_ns;
         return why;
     case TASK_READY:
+        if (sched->details[task.v].unapproved != 0) {
+            return plain(WHY_APPROVAL);
+        }
         return sched_has(sched, task.v, TASK_HELD) ? plain(WHY_HELD)
                                                    : why_ready(sched, task.v);
     }
@@ -386,6 +456,9 @@ const char *why_code_name(enum why_code code)
         [WHY_BUDGET] = "budget",       [WHY_BEHIND] = "behind",
         [WHY_DEFERRED] = "deferred",   [WHY_PLANNED] = "planned",
         [WHY_STARTABLE] = "startable", [WHY_STOPPED] = "stopped",
+        [WHY_SNOOZED] = "snoozed",     [WHY_EARLY] = "early",
+        [WHY_APPROVAL] = "approval",   [WHY_HALTED] = "halted",
+        [WHY_REST] = "rest",
     };
     INVARIANT(code < ARRAY_COUNT(names));
     return names[code];

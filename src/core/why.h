@@ -33,6 +33,11 @@ enum why_code {
     WHY_DEFERRED,  /* waits for an idle slot; `limit` has none */
     WHY_PLANNED,   /* held back for `task` by the schedule until `until_ns` */
     WHY_STARTABLE, /* will start in this pass */
+    WHY_SNOOZED,   /* by its own wish, until `until_ns` */
+    WHY_EARLY,     /* does not start before `until_ns` */
+    WHY_APPROVAL,  /* waits for an operator's approval */
+    WHY_HALTED,    /* the run is stopped, because of `task` if known */
+    WHY_REST,      /* comes last: `task` of its scope has not come to rest */
 };
 
 struct why {

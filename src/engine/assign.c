@@ -10,12 +10,13 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "engine/carry.h"
+#include "plan/twin.h"
 
-#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { FILES_MAX = 4 };
+enum { FILES_MAX = 7 };
 
 /* Grace of programs other than sessions, for which a plan has no setting. */
 #define PROGRAM_GRACE_NS (10 * SECOND_NS)
@@ -32,6 +33,7 @@ struct making {
     uint32_t env_capacity;
     struct work_file files[FILES_MAX];
     uint32_t file_count;
+    struct assign_outputs outputs;
     struct strbuf text; /* of the item under construction */
 };
 
@@ -87,6 +89,7 @@ static void release(struct making *making)
 {
     arena_release(&making->arena);
     mem_free(making->env);
+    assign_outputs_release(&making->outputs);
     strbuf_release(&making->text);
 }
 
@@ -112,10 +115,15 @@ static void add_body(struct making *making)
     }
 }
 
-/* Add the feedback, and the task list of a batch. */
+/* Add the messages that came before it, the feedback, and the task list of a
+ * batch. */
 static void add_files(struct making *making)
 {
     const struct session *session = making->session;
+    (void)messages_add(&making->text, making->engine, session);
+    if (making->text.len > 0) {
+        take_file(making, WORK_MESSAGES, NULL); /* the worker names it */
+    }
     const char *feedback = making->run->tasks[session->task].feedback;
     if (feedback == NULL) {
         set(making, "SLUICE_FEEDBACK", NULL);
@@ -162,17 +170,6 @@ static void set_task(struct making *making)
     set_number(making, "SLUICE_SLOT", making->session->slot);
 }
 
-/* Append a name in upper case, with '_' for all but letters and digits. */
-static void add_upper(struct strbuf *out, const char *name)
-{
-    for (const char *at = name; *at != '\0'; at++) {
-        char letter = (char)toupper((unsigned char)*at);
-        bool plain = (letter >= 'A' && letter <= 'Z') ||
-                     (letter >= '0' && letter <= '9');
-        strbuf_add(out, plain ? &letter : "_", 1);
-    }
-}
-
 /* Set the path of each repository as SLUICE_REPO_<NAME>. */
 static void set_repos(struct making *making)
 {
@@ -182,13 +179,43 @@ static void set_repos(struct making *making)
             continue;
         }
         strbuf_adds(&making->text, "SLUICE_REPO_");
-        add_upper(&making->text, plan->repos[ix].name);
+        assign_add_upper(&making->text, plan->repos[ix].name);
         strbuf_adds(&making->text, "=");
         engine_add_path(&making->text,
                         making->run->folder,
                         plan->repos[ix].path);
         take(making);
     }
+}
+
+/* Set the outputs of the tasks that it needs. */
+static void set_outputs(struct making *making)
+{
+    struct assign_outputs *outputs = &making->outputs;
+    assign_outputs(outputs, making->engine, making->session);
+    for (uint32_t ix = 0; ix < outputs->env_count; ix++) {
+        strbuf_adds(&making->text, outputs->env[ix]);
+        take(making);
+    }
+    if (outputs->json.len == 0) {
+        set(making, "SLUICE_OUTPUTS", NULL);
+    } else {
+        strbuf_adds(&making->text, strbuf_text(&outputs->json));
+        take_file(making, "outputs", "SLUICE_OUTPUTS");
+    }
+}
+
+/* Set how the others of its scope have ended, if it comes last. */
+static void set_outcome(struct making *making)
+{
+    const char *outcome = NULL;
+    struct strbuf failed = {0};
+    if (making->task->last) {
+        outcome = assign_add_failed(&failed, making->engine, making->session);
+    }
+    set(making, "SLUICE_OUTCOME", outcome);
+    set(making, "SLUICE_FAILED", strbuf_text(&failed));
+    strbuf_release(&failed);
 }
 
 /* Set the data that the last attempt left, and this attempt's deadline. */
@@ -222,6 +249,44 @@ bool assign_is_git(const struct engine *engine, const struct session *session)
            plan->repos[repo].base != NULL;
 }
 
+/* Return who implemented what a task merges: "claude, provider max", for an
+ * agent; NULL: no agent did. The last implement stage counts. */
+static const char *agent_of(struct making *making, uint32_t merge)
+{
+    const struct plan *plan = making->run->plan;
+    const struct plan_task *from = &plan->tasks[merge];
+    const struct plan_task *found = NULL;
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        const struct plan_task *task = &plan->tasks[ix];
+        if (from->group != PLAN_NONE && task->group == from->group &&
+            task->repo == from->repo && task->agent != PLAN_NONE &&
+            plan_has_role(plan, task, PLAN_ROLE_IMPLEMENT)) {
+            found = task;
+        }
+    }
+    if (found == NULL) {
+        return NULL;
+    }
+    strbuf_adds(&making->text, plan->agents[found->agent].name);
+    if (found->provider != PLAN_NONE) {
+        strbuf_addf(&making->text,
+                    ", provider %s",
+                    plan->providers[found->provider].name);
+    }
+    return take_text(making);
+}
+
+/* Add the verdicts that a merge, or a gate of a base, may rely on. */
+static void add_gates(struct making *making)
+{
+    const struct plan_task *task = making->task;
+    if ((task->merge || task->base_gate) &&
+        making->run->plan->repos[task->repo].gate != NULL) {
+        gates_add(&making->text, making->engine, making->session);
+        take_file(making, "gates", NULL);
+    }
+}
+
 /* Return the tasks of a session, with their groups and titles. A task without a
  * group is a group of its own. */
 static const struct work_member *members_of(struct making *making)
@@ -240,11 +305,53 @@ static const struct work_member *members_of(struct making *making)
             .task = task->id,
             .group = issue.id,
             .title = issue.title,
+            .agent = task->merge ? agent_of(making, ix) : NULL,
         };
         next = sched_session_next(making->engine->sched, next);
     }
     INVARIANT(next.v == ID_NONE);
     return members;
+}
+
+static int by_token(const void *left, const void *right)
+{
+    const struct session *a = *(const struct session *const *)left;
+    const struct session *b = *(const struct session *const *)right;
+    return a->token < b->token ? -1 : a->token > b->token;
+}
+
+/* Return the merges of the same queue that are in flight and were claimed
+ * before this one, in that order. */
+static const struct work_before *before_of(struct making *making,
+                                           uint32_t *count_out)
+{
+    const struct engine *engine = making->engine;
+    const struct session *own = making->session;
+    const struct session **list =
+        arena_alloc(&making->arena, engine->session_count, sizeof(void *));
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < engine->session_count; ix++) {
+        const struct session *session = &engine->sessions[ix];
+        if (session->run != own->run || session->token >= own->token) {
+            continue;
+        }
+        const struct plan_task *task = &making->run->plan->tasks[session->task];
+        if (task->merge && task->repo == making->task->repo) {
+            list[count++] = session;
+        }
+    }
+    qsort(list, count, sizeof(void *), by_token);
+    struct work_before *before =
+        arena_alloc(&making->arena, count, sizeof(before[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        strbuf_addf(&making->text, "%u", list[ix]->number);
+        before[ix] = (struct work_before){
+            .task = making->run->plan->tasks[list[ix]->task].id,
+            .name = take_text(making),
+        };
+    }
+    *count_out = count;
+    return before;
 }
 
 /* Return how often later stages have sent a task back for rework. */
@@ -274,6 +381,14 @@ static const char *message_of(struct making *making,
     return take_text(making);
 }
 
+static struct work_paths paths_of(const struct plan_paths *paths)
+{
+    return (struct work_paths){
+        .items = (const char *const *)paths->items,
+        .count = paths->count,
+    };
+}
+
 static struct work_git git_of(struct making *making)
 {
     const struct plan *plan = making->run->plan;
@@ -281,21 +396,70 @@ static struct work_git git_of(struct making *making)
     const struct plan_repo *repo = &plan->repos[task->repo];
     const struct work_member *members = members_of(making);
     bool writes = plan_has_role(plan, task, PLAN_ROLE_IMPLEMENT);
+    uint32_t before_count = 0;
+    const struct work_before *before =
+        task->merge ? before_of(making, &before_count) : NULL;
     return (struct work_git){
         .repo = repo->name,
         .base = repo->base,
+        .shared = twin_find(plan, making->run->folder, task->repo) != PLAN_NONE,
         .created_ns = making->run->created_ns,
         .merge = task->merge,
+        .base_gate = task->base_gate,
         .update = repo->sync,
         .writes = writes,
+        .pristine = plan_has_role(plan, task, PLAN_ROLE_GATE),
         .allow_empty = task->settings.allow_empty,
         .round = writes ? round_of(making->engine, making->session) : 0,
         .gate = repo->gate,
+        .gate_retry = repo->gate_retry,
         .repair = repo->repair,
         .message =
             task->agent != PLAN_NONE ? message_of(making, &members[0]) : NULL,
+        .keep = paths_of(&repo->keep),
+        .copy = paths_of(&repo->copy),
+        .remote_keep = repo->remote_keep,
+        .fetch = repo->fetch,
+        .once = task->prepare_once,
         .members = members,
         .member_count = making->session->task_count,
+        .before = before,
+        .before_count = before_count,
+    };
+}
+
+/* Return a NULL-terminated list of paths, absolute but for ~. */
+static const char *const *resolve_all(struct making *making,
+                                      const char *const *paths)
+{
+    uint32_t count = 0;
+    while (paths[count] != NULL) {
+        count++;
+    }
+    const char **made = arena_alloc(&making->arena, count + 1, sizeof(made[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        if (paths[ix][0] == '~') {
+            made[ix] = paths[ix];
+        } else {
+            engine_add_path(&making->text, making->run->folder, paths[ix]);
+            made[ix] = take_text(making);
+        }
+    }
+    return made;
+}
+
+static struct work_sandbox sandbox_of(struct making *making)
+{
+    const struct plan_sandbox *sandbox = making->task->settings.sandbox;
+    if (sandbox == NULL) {
+        return (struct work_sandbox){0};
+    }
+    return (struct work_sandbox){
+        .on = true,
+        .network = sandbox->network,
+        .write = resolve_all(making, sandbox->write),
+        .read = resolve_all(making, sandbox->read),
+        .env = sandbox->env,
     };
 }
 
@@ -361,16 +525,24 @@ enum err assign_session(struct engine *engine,
     enum err err = ERR_OK;
     if (order.want == WORK_RUN) {
         order.checkout = find_folder(&making, &order.folder);
+        order.sandbox = sandbox_of(&making);
         set_task(&making);
         set_repos(&making);
         set_story(&making);
+        set_outcome(&making);
+        set_outputs(&making);
         add_files(&making);
         add_body(&making);
         if (assign_is_git(engine, session)) {
             order.git = git_of(&making);
+            add_gates(&making);
         }
         if (order.agent) {
-            err = assign_add_brief(engine, session, &making.text, diag);
+            err = assign_add_brief(engine,
+                                   session,
+                                   strbuf_text(&making.outputs.json),
+                                   &making.text,
+                                   diag);
             take_file(&making, "brief", NULL);
         }
     }

@@ -160,8 +160,36 @@ static void add_story(json_t *brief,
     carry_release(&carry);
 }
 
+/* Add the messages of operators: those of each task, one after the other. */
+static void add_messages(json_t *brief,
+                         const struct engine *engine,
+                         const struct session *session)
+{
+    const struct engine_run *run = &engine->runs[session->run];
+    json_t *list = json_array();
+    struct task_id next = engine_core_task(engine, session->run, session->task);
+    uint32_t heard = 0;
+    for (; next.v != ID_NONE; next = sched_session_next(engine->sched, next)) {
+        uint32_t ix = load_plan_task(run->loaded, next);
+        struct carry carry = carry_read(run->tasks[ix].carry);
+        for (uint32_t n = 0; n < carry.message_count; n++) {
+            (void)json_array_append_new(
+                list,
+                json_string(carry_message(&carry, n, NULL)));
+        }
+        heard = carry.heard;
+        carry_release(&carry);
+    }
+    (void)json_object_set_new(brief, "messages", list);
+    (void)json_object_set_new(
+        brief,
+        "heard",
+        json_integer(session->task_count == 1 ? heard : 0));
+}
+
 enum err assign_add_brief(const struct engine *engine,
                           const struct session *session,
+                          const char *outputs,
                           struct strbuf *out,
                           struct diag *diag)
 {
@@ -185,6 +213,11 @@ enum err assign_add_brief(const struct engine *engine,
                   "tasks",
                   tasks_of(engine, session));
     add_story(brief, engine, session);
+    add_messages(brief, engine, session);
+    (void)json_object_set_new(brief,
+                              "outputs",
+                              outputs[0] != '\0' ? json_loads(outputs, 0, NULL)
+                                                 : json_null());
     char *made = json_dumps(brief, JSON_INDENT(1));
     json_decref(brief);
     if (made == NULL) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Limits changed at run time: set by an operator, lowered by a usage monitor,
- * or reduced by spending.
+ * reduced by spending, or halved by a merge that fails in its queue.
  *
- * The effective maximum is derived from these three each time one of them
- * changes, and passed to the core. Only the operator's limits and the costs of
- * tasks are stored.
+ * The effective maximum is derived from these four each time one of them
+ * changes, and passed to the core. Only the operator's limits, the costs of
+ * tasks and the windows of merge queues are stored.
+ * Limits of the store are in ceilings.c.
  */
 #include "engine/engine_internal.h"
 
@@ -14,6 +15,8 @@
 #include "base/mem.h"
 
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int64_t min(int64_t a, int64_t b)
@@ -37,9 +40,20 @@ caps_configured(const struct engine *engine, uint32_t run, uint32_t limit)
     const struct engine_run *r = &engine->runs[run];
     uint32_t ix = find_limit(r, limit);
     int64_t max = r->plan->limits[limit].max;
+    if (ix < r->limit_count && r->limits[ix].percent > 0) {
+        return sched_limit_max(engine->sched, load_limit(r->loaded, limit));
+    }
     return ix < r->limit_count     ? r->limits[ix].max
            : max == PLAN_UNLIMITED ? LIMIT_NONE
                                    : max;
+}
+
+uint32_t caps_percent(const struct engine *engine, uint32_t run, uint32_t limit)
+{
+    const struct engine_run *r = &engine->runs[run];
+    uint32_t ix = find_limit(r, limit);
+    return ix < r->limit_count ? r->limits[ix].percent
+                               : r->plan->limits[limit].percent;
 }
 
 int64_t caps_spent(const struct engine *engine, uint32_t run, uint32_t limit)
@@ -160,6 +174,11 @@ present_max(const struct engine *engine, uint32_t run, uint32_t limit)
         return left_of(engine, run, limit);
     }
     int64_t max = caps_configured(engine, run, limit);
+    for (uint32_t ix = 0; ix < r->window_count; ix++) {
+        if (r->windows[ix].limit == limit) {
+            max = min(max, r->windows[ix].max);
+        }
+    }
     for (uint32_t ix = 0; !engine->override && ix < r->plan->usage_count;
          ix++) {
         if (r->plan->usages[ix].limit == limit) {
@@ -169,51 +188,98 @@ present_max(const struct engine *engine, uint32_t run, uint32_t limit)
     return max;
 }
 
+/* Pass a maximum to the core. */
+static void apply_max(struct engine *engine, struct limit_id limit, int64_t max)
+{
+    INVARIANT(max >= 0);
+    if (sched_limit_max(engine->sched, limit) == max) {
+        return;
+    }
+    struct sched_event event = {
+        .type = EVENT_LIMIT,
+        .now_ns = engine->now_ns,
+        .limit = limit,
+        .max = max,
+    };
+    enum err err = sched_apply(engine->sched, &event);
+    INVARIANT(err == ERR_OK);
+    INVARIANT(sched_limit_max(engine->sched, limit) == max);
+    engine->changed = true;
+}
+
+/* Whether the core keeps the maximum: the plan gives it, or an operator as a
+ * percentage. */
+static bool is_kept(const struct engine_run *run, uint32_t limit)
+{
+    const struct plan_limit *l = &run->plan->limits[limit];
+    uint32_t ix = find_limit(run, limit);
+    bool set = ix < run->limit_count && run->limits[ix].percent == 0;
+    return limit > 0 && !set && l->kind != PLAN_LIMIT_USAGE &&
+           l->kind != PLAN_LIMIT_WINDOW && !plan_is_paid(l);
+}
+
 void caps_apply(struct engine *engine, uint32_t run)
 {
     const struct engine_run *r = &engine->runs[run];
     for (uint32_t ix = 0; ix < r->plan->limit_count; ix++) {
-        const struct plan_limit *limit = &r->plan->limits[ix];
-        if (ix > 0 && limit->kind != PLAN_LIMIT_USAGE && !plan_is_paid(limit)) {
-            continue; /* the core has the maximum from the plan */
+        if (!is_kept(r, ix)) {
+            apply_max(engine,
+                      load_limit(r->loaded, ix),
+                      present_max(engine, run, ix));
         }
-        struct sched_event event = {
-            .type = EVENT_LIMIT,
-            .now_ns = engine->now_ns,
-            .limit = load_limit(r->loaded, ix),
-            .max = present_max(engine, run, ix),
-        };
-        if (sched_limit_max(engine->sched, event.limit) == event.max) {
-            continue;
-        }
-        INVARIANT(event.max >= 0);
-        enum err err = sched_apply(engine->sched, &event);
-        INVARIANT(err == ERR_OK);
-        INVARIANT(sched_limit_max(engine->sched, event.limit) == event.max);
-        engine->changed = true;
     }
+    ceilings_apply(engine, run);
 }
 
-void caps_set(struct engine *engine, uint32_t run, uint32_t limit, int64_t max)
+/* Store an operator's limit. */
+static void keep_limit(struct engine *engine,
+                       uint32_t run,
+                       const struct engine_limit *limit)
 {
     struct engine_run *r = &engine->runs[run];
-    INVARIANT(limit < r->plan->limit_count && max >= 0);
-    uint32_t ix = find_limit(r, limit);
+    INVARIANT(limit->limit < r->plan->limit_count && limit->max >= 0);
+    uint32_t ix = find_limit(r, limit->limit);
     if (ix == r->limit_count) {
         MEM_EXTEND(r->limits, r->limit_count);
         r->limit_count++;
     }
-    r->limits[ix] = (struct engine_limit){.limit = limit, .max = max};
+    r->limits[ix] = *limit;
     struct store_change change = {
         .type = STORE_LIMIT_SET,
         .as.limit.run = r->number,
-        .as.limit.name = r->plan->limits[limit].name,
-        .as.limit.max = max,
+        .as.limit.name = r->plan->limits[limit->limit].name,
+        .as.limit.max = limit->max,
+        .as.limit.percent = limit->percent,
     };
     store_batch_add(&engine->batch, &change);
+}
+
+void caps_set(struct engine *engine,
+              uint32_t run,
+              uint32_t limit,
+              struct caps_max max)
+{
+    INVARIANT(max.percent <= 100 && (limit > 0 || max.percent == 0));
+    struct engine_limit set = {
+        .limit = limit,
+        .max = max.max,
+        .percent = max.percent,
+    };
+    keep_limit(engine, run, &set);
     (void)engine_now(engine);
-    caps_apply(engine, run);
-    INVARIANT(caps_configured(engine, run, limit) == max);
+    if (max.percent == 0) {
+        caps_apply(engine, run);
+        INVARIANT(caps_configured(engine, run, limit) == max.max);
+        return;
+    }
+    INVARIANT(is_kept(&engine->runs[run], limit));
+    struct sched_event event = {
+        .type = EVENT_LIMIT,
+        .limit = load_limit(engine->runs[run].loaded, limit),
+        .percent = max.percent,
+    };
+    enum err err = engine_apply(engine, event);
+    INVARIANT(err == ERR_OK);
 }
 
 /* Whether other sessions wait for the cost of this task's session. */
@@ -364,6 +430,58 @@ void caps_restore_raise(struct engine_run *run,
     keep_raise(run, task, &budget);
 }
 
+/* --- the windows of merge queues ---------------------------------------- */
+
+/* Set the window; it is kept only while it is smaller than the limit. */
+static void keep_window(struct engine_run *run, uint32_t limit, int64_t max)
+{
+    uint32_t ix = 0;
+    while (ix < run->window_count && run->windows[ix].limit != limit) {
+        ix++;
+    }
+    if (ix == run->window_count) {
+        MEM_EXTEND(run->windows, run->window_count);
+        run->window_count++;
+    }
+    run->windows[ix] = (struct engine_limit){.limit = limit, .max = max};
+}
+
+void caps_merged(struct engine *engine,
+                 const struct session *session,
+                 enum sched_outcome outcome)
+{
+    struct engine_run *r = &engine->runs[session->run];
+    uint32_t limit = plan_window_of(r->plan, &r->plan->tasks[session->task]);
+    if (limit == PLAN_NONE) {
+        return;
+    }
+    int64_t whole = caps_configured(engine, session->run, limit);
+    int64_t now = present_max(engine, session->run, limit);
+    int64_t next = load_next_window(now, whole, outcome);
+    if (next == now) {
+        return;
+    }
+    char value[32];
+    (void)snprintf(value, sizeof(value), "%lld", (long long)next);
+    keep_window(r, limit, next);
+    rows_numbered(engine,
+                  "window",
+                  r->number,
+                  limit,
+                  next < whole ? value : NULL);
+    r->spent = true;
+}
+
+void caps_restore_window(struct engine_run *run,
+                         uint32_t limit,
+                         const char *value)
+{
+    int64_t max = strtoll(value, NULL, 10);
+    if (max > 0 && run->plan->limits[limit].kind == PLAN_LIMIT_WINDOW) {
+        keep_window(run, limit, max);
+    }
+}
+
 /* --- runs that only wait for money -------------------------------------- */
 
 static bool has_budget(const struct plan *plan)
@@ -397,7 +515,7 @@ waits_for_money(struct engine *engine, uint32_t run, uint32_t *limit_out)
         struct why why = why_task(engine->sched, id);
         if (why.code == WHY_BUDGET) {
             *limit_out = load_plan_limit(r->loaded, why.limit);
-        } else if (why.code != WHY_HELD) {
+        } else if (why.code != WHY_HELD && why.code != WHY_APPROVAL) {
             return false;
         }
     }

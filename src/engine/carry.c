@@ -23,10 +23,22 @@ static const char *member(const json_t *json, const char *name)
     return json_string_value(json_object_get(json, name));
 }
 
+/* Return a number that is stored as JSON; 0: it is none. */
+static uint64_t number_of(const json_t *json)
+{
+    json_int_t value = json_integer_value(json);
+    return value > 0 ? (uint64_t)value : 0;
+}
+
 struct carry carry_read(const char *text)
 {
     json_t *json = parse(text);
+    size_t count = json_array_size(json_object_get(json, "messages"));
+    uint64_t heard = number_of(json_object_get(json, "heard"));
+    count = count < CARRY_MESSAGES_MAX ? count : CARRY_MESSAGES_MAX;
     return (struct carry){
+        .message_count = (uint32_t)count,
+        .heard = (uint32_t)(heard < count ? heard : count),
         .json = json,
         .after = member(json, "after"),
         .reason = member(json, "reason"),
@@ -40,6 +52,19 @@ void carry_release(struct carry *carry)
 {
     json_decref((json_t *)carry->json);
     *carry = (struct carry){0};
+}
+
+const char *
+carry_message(const struct carry *carry, uint32_t ix, uint64_t *token_out)
+{
+    INVARIANT(ix < carry->message_count);
+    const json_t *message =
+        json_array_get(json_object_get(carry->json, "messages"), ix);
+    const char *text = member(message, "text");
+    if (token_out != NULL) {
+        *token_out = number_of(json_object_get(message, "token"));
+    }
+    return text != NULL ? text : "";
 }
 
 /* Set a member; NULL removes it. */
@@ -79,31 +104,61 @@ static const char *name_of(enum sched_outcome outcome)
     return outcome_name(outcome);
 }
 
-void carry_end(char **text,
-               const struct verdict *verdict,
-               enum sched_outcome outcome,
-               const char *reason,
-               const struct attempt_result *result)
+/* The conversation of an attempt has in it what came before the attempt. */
+static void set_heard(json_t *json, uint64_t token)
 {
-    if (outcome == OUTCOME_DONE && result->resume == NULL) {
+    const json_t *messages = json_object_get(json, "messages");
+    json_int_t heard = 0;
+    for (size_t ix = 0; ix < json_array_size(messages); ix++) {
+        const json_t *message = json_array_get(messages, ix);
+        heard += number_of(json_object_get(message, "token")) < token;
+    }
+    if (heard > 0) {
+        (void)json_object_set_new(json, "heard", json_integer(heard));
+    }
+}
+
+/* Set the conversation for the next attempt, and its messages. */
+static void set_resume(json_t *json, const struct carry_ended *ended)
+{
+    enum sched_outcome outcome = ended->outcome;
+    const char *resume = ended->result->resume;
+    bool lost = outcome == OUTCOME_FAILED || outcome == OUTCOME_FATAL ||
+                outcome == OUTCOME_LOST || outcome == OUTCOME_STOPPED;
+    bool kept = (outcome == OUTCOME_REFUSED || outcome == OUTCOME_LATER) &&
+                resume == NULL;
+    if (outcome == OUTCOME_DONE) {
+        set(json, "messages", NULL);
+    }
+    if (kept) {
+        return; /* it did not begin: the conversation is unchanged */
+    }
+    set(json, "resume", lost ? NULL : resume);
+    set(json, "heard", NULL);
+    if (!lost && resume != NULL) {
+        set_heard(json, ended->token);
+    }
+}
+
+void carry_end(char **text, const struct carry_ended *ended)
+{
+    enum sched_outcome outcome = ended->outcome;
+    const char *reason = ended->reason;
+    if (outcome == OUTCOME_DONE && ended->result->resume == NULL) {
         mem_free(*text); /* most tasks: nothing to pass on */
         *text = NULL;
         return;
     }
     json_t *json = open_text(*text);
-    bool lost = outcome == OUTCOME_FAILED || outcome == OUTCOME_LOST ||
-                outcome == OUTCOME_STOPPED;
-    bool kept = outcome == OUTCOME_REFUSED && result->resume == NULL;
     set(json, "after", name_of(outcome));
     set(json,
         "lacks",
-        outcome == OUTCOME_BLOCKED ? outcome_lack_name(verdict->lacks) : NULL);
+        outcome == OUTCOME_BLOCKED ? outcome_lack_name(ended->verdict->lacks)
+                                   : NULL);
     set(json, "reason", reason);
     set(json, "question", outcome == OUTCOME_BLOCKED ? reason : NULL);
     set(json, "answer", NULL);
-    if (!kept) { /* refused before it began: the conversation is unchanged */
-        set(json, "resume", lost ? NULL : result->resume);
-    }
+    set_resume(json, ended);
     replace(text, json);
 }
 
@@ -120,6 +175,34 @@ void carry_answer(char **text, const char *answer)
     set(json, "after", "answer");
     set(json, "answer", answer);
     replace(text, json);
+}
+
+enum err carry_tell(char **text, uint64_t token, const char *message)
+{
+    json_t *json = open_text(*text);
+    json_t *messages = json_object_get(json, "messages");
+    size_t bytes = strlen(message);
+    for (size_t ix = 0; ix < json_array_size(messages); ix++) {
+        const json_t *one = json_array_get(messages, ix);
+        bytes += json_string_length(json_object_get(one, "text"));
+    }
+    if (json_array_size(messages) >= CARRY_MESSAGES_MAX ||
+        bytes > CARRY_MESSAGES_BYTES_MAX) {
+        json_decref(json);
+        return ERR_LIMIT;
+    }
+    if (!json_is_array(messages)) {
+        messages = json_array();
+        (void)json_object_set_new(json, "messages", messages);
+    }
+    (void)json_array_append_new(
+        messages,
+        json_pack("{s:I, s:s}", "token", (json_int_t)token, "text", message));
+    if (member(json, "after") == NULL) {
+        set(json, "after", "first");
+    }
+    replace(text, json);
+    return ERR_OK;
 }
 
 /* Derive it from the reason: rows of earlier versions have no "lacks". */

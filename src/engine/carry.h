@@ -7,7 +7,8 @@
  *
  *   after     outcome of the last attempt: "done", "failed", "refused",
  *             "changes" (sent back), "blocked", "answer" (blocked, and an
- *             operator has answered), "checkpoint", "stopped"
+ *             operator has answered), "checkpoint", "stopped", "later";
+ *             "first": no attempt has ended
  *   lacks     of "blocked": its need, a word of exec/outcome.h; absent in
  *             rows of earlier versions
  *   reason    its reason, in words
@@ -15,6 +16,10 @@
  *   answer    the operator's answer
  *   resume    string that the session gave for the next session, such as
  *             the id of its conversation
+ *   messages  of operators to running sessions, until the task is done:
+ *             [{"token": N, "text": TEXT}], each with the token of the
+ *             attempt that ran
+ *   heard     how many of them the conversation in `resume` has in it
  *
  * `resume` is removed when the work of its attempt was discarded: the
  * conversation would refer to files that no longer exist.
@@ -34,24 +39,44 @@ struct carry {
     const char *question;
     const char *answer;
     const char *resume;
+    uint32_t message_count; /* see carry_message() */
+    uint32_t heard;
+};
+
+/* Limits of the messages of one task. */
+enum {
+    CARRY_MESSAGES_MAX = 100,
+    CARRY_MESSAGES_BYTES_MAX = 64 << 10,
 };
 
 /* Parse it; NULL or invalid JSON: empty. Release with carry_release(). */
 struct carry carry_read(const char *text);
 void carry_release(struct carry *carry);
 
+/* Return a message, and in *token_out, if not NULL, the token of the attempt
+ * that ran when it came. */
+const char *
+carry_message(const struct carry *carry, uint32_t ix, uint64_t *token_out);
+
+/* The end of an attempt. */
+struct carry_ended {
+    uint64_t token;
+    const struct verdict *verdict;
+    enum sched_outcome outcome;
+    const char *reason; /* or NULL */
+    const struct attempt_result *result;
+};
+
 /*
- * Each function replaces *text, which may be NULL: an attempt had this outcome;
- * a later stage sends the work back; an operator answers the question in the
- * reason.
+ * Each function replaces *text, which may be NULL: an attempt has ended; a
+ * later stage sends the work back; an operator answers the question in the
+ * reason; an operator has a message for the attempt that runs. ERR_LIMIT: there
+ * are too many messages, or they are too long.
  */
-void carry_end(char **text,
-               const struct verdict *verdict,
-               enum sched_outcome outcome,
-               const char *reason,
-               const struct attempt_result *result);
+void carry_end(char **text, const struct carry_ended *ended);
 void carry_send_back(char **text);
 void carry_answer(char **text, const char *answer);
+MUST_USE enum err carry_tell(char **text, uint64_t token, const char *message);
 
 /* What a parked task lacks, by its carry and its reason. */
 enum outcome_lack carry_lack(const char *text, const char *reason);

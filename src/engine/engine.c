@@ -19,9 +19,13 @@
 
 /*
  * Search effort of lookahead per pass: about a millisecond. Between events,
- * passes follow one another until the search is complete.
+ * passes follow one another until the search is complete, and go on with it
+ * beyond its number of schedules.
  */
 enum { THINK = 20000 };
+
+/* A wall clock that was set by less is ignored; clocks drift. */
+#define CLOCK_NS (1000 * MS_NS)
 
 /* Delay before a batch that found the disk full is written again. */
 #define RETRY_NS (1000 * MS_NS)
@@ -66,6 +70,7 @@ static void release_todo(struct engine_todo *todo)
         mem_free(todo->drops[ix].name);
     }
     mem_free(todo->drops);
+    mem_free(todo->tells);
     mem_free(todo->answers);
     mem_free(todo->starts);
     *todo = (struct engine_todo){0};
@@ -90,6 +95,8 @@ void engine_free(struct engine *engine)
     mem_free(engine->strays);
     notify_release(engine);
     history_release(engine);
+    gates_release(engine);
+    ceilings_release(engine);
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
         mem_free(engine->sessions[ix].refusal);
     }
@@ -118,8 +125,29 @@ int64_t engine_now(struct engine *engine)
     return engine->now_ns;
 }
 
+/*
+ * Follow the wall clock, which can be set: `not_before` and `deadline` of plans
+ * are times of it. Back-offs and snoozes are durations, and stay.
+ */
+static void follow_clock(struct engine *engine)
+{
+    int64_t now_ns = engine_now(engine);
+    int64_t offset_ns = engine->world->wall_ns(engine->ctx) - now_ns;
+    int64_t by_ns = offset_ns - engine->clock_offset_ns;
+    if (by_ns > -CLOCK_NS && by_ns < CLOCK_NS) {
+        return;
+    }
+    engine->clock_offset_ns = offset_ns;
+    for (uint32_t ix = 0; ix < engine->run_count; ix++) {
+        if (!engine->runs[ix].finished) {
+            load_set_clock(engine->runs[ix].loaded, offset_ns);
+        }
+    }
+}
+
 enum err engine_apply(struct engine *engine, struct sched_event event)
 {
+    follow_clock(engine); /* before a timer of the core passes */
     event.now_ns = engine_now(engine);
     engine->changed = true;
     return sched_apply(engine->sched, &event);
@@ -151,8 +179,8 @@ void engine_drop_later(struct engine *engine, const struct work_id *id)
 
 /*
  * Whether the run has finished for good. A failed task keeps it open, because
- * an operator may retry it, unless the run was cancelled or the task is
- * optional.
+ * an operator may retry it, unless the run was cancelled, or the task is
+ * optional or comes last.
  */
 static bool is_over(const struct engine *engine, uint32_t run)
 {
@@ -167,8 +195,9 @@ static bool is_over(const struct engine *engine, uint32_t run)
     for (uint32_t ix = 0; ix < r->task_count; ix++) {
         struct sched_task task =
             sched_task(engine->sched, engine_core_task(engine, run, ix));
-        if (task.revoked || (task.state == TASK_FAILED && !view.cancelled &&
-                             !r->plan->tasks[ix].settings.optional)) {
+        if (task.revoked ||
+            (task.state == TASK_FAILED && !view.cancelled && !task.last &&
+             !r->plan->tasks[ix].settings.optional)) {
             return false;
         }
     }
@@ -229,6 +258,9 @@ static void take_effect(struct engine *engine,
             effect->run.v,
             load_plan_task(engine->runs[effect->run.v].loaded, effect->task));
         return;
+    case EFFECT_STOPPED:
+        runs_tell_stop(engine, effect->run.v);
+        return;
     case EFFECT_RUN:
         quiet_run(engine, effect->run.v);
         return;
@@ -245,6 +277,9 @@ static void note_runs(struct engine *engine)
         if (now.paused != run->stored.paused ||
             now.cancelled != run->stored.cancelled ||
             now.barrier != run->stored.barrier ||
+            now.owed != run->stored.owed ||
+            now.stopped != run->stored.stopped ||
+            now.deadline_over != run->stored.deadline_over ||
             (now.completions != run->stored.completions &&
              run->plan->sync.every > 0)) {
             run->stored = now;
@@ -259,6 +294,7 @@ static void begin_write(struct engine *engine)
     INVARIANT(engine->written_todo.start_count == 0);
     INVARIANT(engine->written_todo.answer_count == 0);
     INVARIANT(engine->written_todo.drop_count == 0);
+    INVARIANT(engine->written_todo.tell_count == 0);
     crash_point("turn-decided");
     struct store_batch batch = engine->written;
     struct engine_todo todo = engine->written_todo;
@@ -270,6 +306,7 @@ static void begin_write(struct engine *engine)
     engine->todo.start_count = 0;
     engine->todo.answer_count = 0;
     engine->todo.drop_count = 0;
+    engine->todo.tell_count = 0;
     engine->written.epoch = engine->epoch;
     engine->written.engine_ns = engine->now_ns;
     engine->written.wall_ns = engine->world->wall_ns(engine->ctx);
@@ -333,7 +370,11 @@ static bool is_awaited(const struct engine *engine)
 
 void engine_pass(struct engine *engine)
 {
-    if (engine->writing || engine->failed != ERR_OK || !is_due(engine)) {
+    if (engine->writing || engine->failed != ERR_OK) {
+        return;
+    }
+    follow_clock(engine);
+    if (!is_due(engine)) {
         return;
     }
     if (engine->retry_ns != SCHED_NEVER) {
@@ -349,12 +390,18 @@ void engine_pass(struct engine *engine)
     usage_pass(engine);
     notify_pass(engine);
     caps_pass(engine);
+    bool idle = !engine->changed; /* a tick counts as a change, too */
     enum err err =
         engine_apply(engine, (struct sched_event){.type = EVENT_TICK});
     INVARIANT(err == ERR_OK);
     engine->changed = false;
     engine->burst_ns = SCHED_NEVER;
-    engine->thinking = sched_plan(engine->sched, THINK);
+    if (idle) {
+        engine->thinking = sched_plan_more(engine->sched, THINK);
+    } else {
+        engine->thinking = sched_plan(engine->sched, THINK) ||
+                           sched_can_plan_more(engine->sched);
+    }
     struct sched_effect effect;
     while (sched_next_effect(engine->sched, &effect)) {
         take_effect(engine, &effect);
@@ -436,6 +483,7 @@ static void carry_out(struct engine *engine)
         mem_free(drop->name);
     }
     todo->drop_count = 0;
+    messages_written(engine);
     for (uint32_t ix = engine->session_count; ix > 0; ix--) {
         struct session *session = &engine->sessions[ix - 1];
         if (session->want != WORK_RUN && !session->told) {

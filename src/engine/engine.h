@@ -31,6 +31,9 @@
 #include "work/order.h"
 #include "work/report.h"
 
+/* The file of a fragment that a session has added: this and its task's id. */
+#define ENGINE_ADDED_BY "added by "
+
 /* The functions that the engine calls. `ctx` is the world's own. */
 struct engine_world {
     /* A clock that advances while the machine sleeps, from any origin, and the
@@ -44,6 +47,8 @@ struct engine_world {
     void (*assign)(void *ctx, const struct work_order *order);
     /* Change what the worker does with assigned work. */
     void (*want)(void *ctx, uint64_t token, enum work_want want);
+    /* Have the worker replace the messages of a running session. */
+    void (*tell)(void *ctx, uint64_t token, const char *text);
     /* Ask the worker for a report about work that was assigned earlier. */
     void (*ask)(void *ctx,
                 const struct work_id *id,
@@ -116,6 +121,10 @@ MUST_USE enum err engine_load(struct engine *engine,
                               const struct store_query *query,
                               struct diag *diag);
 
+/* Take over the settings of the store; durable with the next batch. */
+struct site;
+void engine_take_site(struct engine *engine, const struct site *site);
+
 /*
  * Check every attempt in flight: take its result, adopt it, start it again or
  * record it as lost.
@@ -187,7 +196,8 @@ struct engine_run_view {
     const char *folder;
     const char *text;
     size_t text_bytes;
-    int64_t created_ns; /* wall clock: when it was submitted */
+    int64_t created_ns;    /* wall clock: when it was submitted */
+    int64_t not_before_ns; /* wall clock: it starts nothing before; 0: none */
     const struct plan *plan;
     const struct load_run *loaded;
     struct sched_run sched;
@@ -249,12 +259,49 @@ struct engine_meter engine_usage_meter(const struct engine *engine,
 const char *engine_stop_reason(const struct engine *engine,
                                struct provider_id provider);
 
+/* A base whose newest commit could not be merged into the agent branch. */
+struct engine_bad_base {
+    const char *repo;
+    const char *base;
+    const char *commit;
+    const char *reason; /* or NULL */
+};
+/* Whether the base of a repository (an index, or PLAN_NONE) is one. */
+bool engine_bad_base(const struct engine *engine,
+                     uint32_t run,
+                     uint32_t repo,
+                     struct engine_bad_base *out);
+
+/* Return the task whose failure stopped a run, or PLAN_NONE. */
+uint32_t engine_stop_cause(const struct engine *engine, uint32_t run);
+
+/* Append why a run is stopped: "b has failed". */
+void engine_add_stop(struct strbuf *out,
+                     const struct engine *engine,
+                     uint32_t run);
+
 /* Whether usage monitors are overridden: they lower nothing. */
 bool engine_is_overridden(const struct engine *engine);
 
 /* Return a limit without usage monitors and spending, or LIMIT_NONE. */
 int64_t
 engine_limit_set(const struct engine *engine, uint32_t run, uint32_t limit);
+
+/* Return which percentage of `sessions` a limit is; 0: it is a number. */
+uint32_t
+engine_limit_percent(const struct engine *engine, uint32_t run, uint32_t limit);
+
+/* A limit of the store, which holds for all its runs together. */
+struct engine_ceiling_view {
+    const char *name; /* "sessions", or that of a provider */
+    int64_t max;      /* or LIMIT_NONE */
+    int64_t used;     /* by the runs that are loaded */
+    bool ordered;     /* set by an operator */
+    bool from_file;   /* the settings have one, too */
+};
+uint32_t engine_ceiling_count(const struct engine *engine);
+struct engine_ceiling_view engine_ceiling(const struct engine *engine,
+                                          uint32_t ix);
 
 /* Return the spent part of a budget, in its units (see PLAN_USD). */
 int64_t
@@ -267,9 +314,13 @@ void engine_task_cost(const struct engine *engine,
                       double *usd_out,
                       int64_t *tokens_out);
 
-/* Set the plan's estimates of a class from a setting of the store, if the
- * setting is a history ("history/CLASS"). */
+/* Take what a setting of the store says about sessions into the plan, if the
+ * setting is a history ("history/LEVEL"). */
 void engine_expect(struct plan *plan, const char *setting, const char *value);
+
+/* Take what a run knew when it was submitted: the value of its setting
+ * "expected/RUN". */
+void engine_expect_run(struct plan *plan, const char *value);
 
 /* The engine's clock, and the wall clock, at the last pass or load. */
 int64_t engine_time_ns(const struct engine *engine);

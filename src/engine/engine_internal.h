@@ -16,6 +16,7 @@
 #define ENGINE_ENGINE_INTERNAL_H
 
 #include "base/rng.h"
+#include "base/strmap.h"
 #include "engine/engine.h"
 #include "exec/meters.h"
 #include "plan/revise.h"
@@ -56,8 +57,9 @@ struct engine_task {
     uint64_t version; /* of its row */
     char *reason;
     char *feedback;
-    char *carry; /* see carry.h; NULL: none yet */
-    double usd;  /* cost of all its attempts */
+    char *carry;   /* see carry.h; NULL: none yet */
+    char *outputs; /* for its dependents, a JSON object; NULL: none */
+    double usd;    /* cost of all its attempts */
     int64_t tokens;
 };
 
@@ -148,6 +150,22 @@ struct engine_raise {
     struct plan_cost budget;
 };
 
+/* A limit of the store: maxima or PLAN_UNLIMITED. */
+struct engine_ceiling {
+    char *name;     /* "sessions", or that of a provider */
+    bool ordered;   /* an operator has set `order`, which counts */
+    bool from_file; /* settings.yaml has set `file` */
+    int64_t order;
+    int64_t file;
+};
+
+/* A base that cannot be merged into the agent branch. */
+struct engine_base {
+    char *repo;
+    char *commit;
+    char *reason; /* or NULL */
+};
+
 /* The state of a provider as last stored and logged. */
 struct engine_provider {
     struct sched_provider_record stored;
@@ -162,18 +180,34 @@ struct engine_fragment {
     uint32_t adder; /* task, or PLAN_NONE */
     bool update;    /* a version: the run has its text */
     char *file;
+    char *key;  /* the sender's name for it, or NULL */
     char *text; /* NULL for an update */
     size_t text_bytes;
 };
 
-/* Sums over the succeeded sessions of a class. */
+/* The sessions of one level: see plan_level_name(). */
 struct engine_history {
     char *name;
-    uint64_t count; /* of tasks */
-    double seconds;
-    double usd;
-    double tokens;
+    struct learned learned;
     bool changed; /* since it was stored */
+};
+
+/* A verdict of a gate that merges may rely on. */
+enum { ENGINE_GATES_MAX = 1000 };
+struct engine_gate {
+    uint64_t token; /* of the attempt that ran it */
+    enum attempt_gate_verdict verdict;
+    char *repo; /* absolute path */
+    char *tree;
+    char *command;
+    char *tested_by;
+    char *output; /* of a failure, or NULL */
+};
+
+/* Failures of a repository up to this attempt do not count. */
+struct engine_forgot {
+    char *repo;
+    uint64_t token;
 };
 
 struct engine_run {
@@ -185,7 +219,10 @@ struct engine_run {
     char *text;
     size_t text_bytes;
     uint32_t processors;
+    uint32_t rules; /* PLAN_RULES when it was submitted */
     int64_t created_ns;
+    int64_t not_before_ns; /* wall clock: it starts nothing before; 0: none */
+    bool base_gates;       /* false: submitted to an earlier version */
     struct plan *plan;
     struct load_run *loaded;
     struct engine_fragment *fragments;
@@ -199,6 +236,10 @@ struct engine_run {
     struct engine_usage *usages; /* one per usage monitor of the plan */
     struct engine_raise *raises;
     uint32_t raise_count;
+    struct engine_limit *windows; /* of merge queues, where they are smaller */
+    uint32_t window_count;
+    struct engine_base *bases;
+    uint32_t base_count;
     bool spent; /* money, since its limits were last derived */
     bool broke; /* logged that it only waits for a budget */
     bool finished;
@@ -228,6 +269,9 @@ struct engine_todo {
     struct engine_drop *drops;
     uint32_t drop_count;
     uint32_t drop_capacity;
+    uint64_t *tells; /* tokens: sessions with a new message */
+    uint32_t tell_count;
+    uint32_t tell_capacity;
 };
 
 struct notification;
@@ -239,8 +283,10 @@ struct engine {
     uint64_t epoch;
     struct rng nonces;
     int64_t now_ns;
-    int64_t offset_ns; /* from the world's clock to the engine's */
-    int64_t wall_ns;   /* of a reader */
+    int64_t offset_ns;       /* from the world's clock to the engine's */
+    int64_t wall_ns;         /* of a reader */
+    int64_t clock_offset_ns; /* from the engine's clock to the wall clock, as
+                                the times of plans were loaded */
     struct store_info info;
     struct plan *offered; /* see engine_offer_plan(); NULL: none */
     struct plan_source offered_source;
@@ -254,9 +300,19 @@ struct engine {
     uint32_t finished_count;
     struct engine_provider *providers;
     uint32_t provider_count;
-    bool override;                  /* usage monitors lower nothing */
-    struct engine_history *history; /* by class */
+    bool override; /* usage monitors lower nothing */
+    struct engine_ceiling *ceilings;
+    uint32_t ceiling_count;
+    struct engine_history *history;
     uint32_t history_count;
+    uint32_t history_capacity;
+    struct strmap history_names;
+    bool history_changed;      /* some of it, since it was stored */
+    struct engine_gate *gates; /* by token */
+    uint32_t gate_count;
+    uint32_t gate_capacity;
+    struct engine_forgot *forgot;
+    uint32_t forgot_count;
     struct notification *notifications; /* by number of their events */
     uint32_t notification_count;
     uint32_t notification_capacity;
@@ -324,13 +380,23 @@ void rows_provider_event(struct engine *engine,
                          struct provider_id provider,
                          const struct event *event);
 
+/* bases.c: note what a merge reports about the base; restore a setting. */
+void bases_note(struct engine *engine,
+                uint32_t run,
+                uint32_t task,
+                const struct attempt_result *result);
+void bases_restore(struct engine_run *run, const char *value);
+void bases_release(struct engine_run *run);
+
 /* The outcome of a session, for its row. */
 struct rows_end {
     const struct session *session;
     enum sched_outcome outcome;
     const struct attempt_found *found;
     const struct attempt_result *result;
-    const char *reason; /* or NULL */
+    const char *reason;                 /* or NULL */
+    int64_t retry_at_ns;                /* of a snooze, wall clock; 0: none */
+    const enum sched_outcome *outcomes; /* one for each task */
 };
 void rows_end_session(struct engine *engine, const struct rows_end *end);
 
@@ -351,6 +417,26 @@ void session_want(struct engine *engine, struct session *session);
 /* Store that it is running. */
 void session_tell(struct engine *engine, struct session *session);
 
+/*
+ * messages.c: messages of operators to running sessions. messages_tell() stores
+ * one, which is delivered when the batch is written. ERR_CONFLICT: the task is
+ * not running; ERR_INVALID, ERR_LIMIT: the text is no message.
+ */
+enum err messages_tell(struct engine *engine,
+                       uint32_t run,
+                       uint32_t task,
+                       const char *text,
+                       struct diag *diag);
+/* Append the messages for a session, as its file; return how many of them came
+ * after its start. */
+uint32_t messages_add(struct strbuf *out,
+                      const struct engine *engine,
+                      const struct session *session);
+/* Deliver the durable messages of a running session, if there are any. */
+void messages_deliver(struct engine *engine, const struct session *session);
+/* Deliver those of the written batch. */
+void messages_written(struct engine *engine);
+
 /* assign.c: orders for the worker. */
 enum { ASSIGN_NAME_BYTES = 16 };
 struct work_id assign_id(const struct engine *engine,
@@ -365,25 +451,74 @@ void assign_program(struct engine *engine,
                     const struct work_id *id);
 bool assign_is_git(const struct engine *engine, const struct session *session);
 
-/* assign_agent.c: append the brief for sluice-agent. */
+/* assign_agent.c: append the brief for sluice-agent; `outputs` is a JSON object
+ * or "". */
 enum err assign_add_brief(const struct engine *engine,
                           const struct session *session,
+                          const char *outputs,
                           struct strbuf *out,
                           struct diag *diag);
+
+/*
+ * assign_results.c: results of the tasks that a session needs, as variables,
+ * and as a JSON object by task and name; empty: none. Starts as {0}.
+ */
+struct assign_outputs {
+    struct arena arena;
+    const char **env; /* "NAME=value" */
+    uint32_t env_count;
+    uint32_t env_capacity;
+    struct strbuf json;
+};
+void assign_outputs(struct assign_outputs *out,
+                    const struct engine *engine,
+                    const struct session *session);
+void assign_outputs_release(struct assign_outputs *outputs);
+/* Of a session that comes last: append the tasks of its scope that have given
+ * up, one per line, and return the scope's outcome. */
+const char *assign_add_failed(struct strbuf *failed,
+                              const struct engine *engine,
+                              const struct session *session);
+/* Append a name in upper case, with '_' for all but letters and digits. */
+void assign_add_upper(struct strbuf *out, const char *name);
+
+/* gates.c: verdicts of gates. Store those that a merge reports; append those
+ * that it may rely on, newest first, as the file for sluice-git. */
+void gates_end(struct engine *engine,
+               const struct session *session,
+               const struct attempt_result *result);
+void gates_add(struct strbuf *out,
+               const struct engine *engine,
+               const struct session *session);
+/* An operator retries the task: if it merges, forget the repository's failures.
+ */
+void gates_forget(struct engine *engine, uint32_t run, uint32_t task);
+/* The same for all repositories of a run. */
+void gates_forget_run(struct engine *engine, uint32_t run);
+void gates_restore(struct engine *engine, const struct store_gate *row);
+void gates_restore_forgot(struct engine *engine,
+                          const char *setting,
+                          const char *value);
+void gates_release(struct engine *engine);
 
 /* runs.c: add a run, or tasks to a run. */
 struct engine_run *runs_add(struct engine *engine);
 enum err runs_read_plan(struct engine_run *run, struct diag *diag);
+/* Add the file, text and key of a fragment. */
 enum err runs_add_fragment(struct engine_run *run,
-                           const char *file,
-                           const char *text,
-                           size_t len,
+                           const struct store_fragment *fragment,
                            struct diag *diag);
+/* The same of a live run; its key must be new. */
 enum err runs_hot_load(struct engine *engine,
                        uint32_t run,
-                       const char *file,
+                       const struct store_fragment *fragment,
+                       struct diag *diag);
+/* Find out whether a run has a fragment of this key. ERR_CONFLICT: it has one
+ * with another text. */
+enum err runs_find_key(const struct engine_run *run,
+                       const char *key,
                        const char *text,
-                       size_t len,
+                       bool *out,
                        struct diag *diag);
 /* Read a new version of a run's plan into *out. */
 enum err runs_read_version(const struct engine_run *run,
@@ -405,6 +540,10 @@ enum err runs_add_by_session(struct engine *engine,
                              const char *text,
                              struct diag *diag);
 void runs_tell(struct engine *engine, uint32_t run, enum event_word to);
+void runs_tell_stop(struct engine *engine, uint32_t run);
+/* How to load the plan of a run, without records. */
+struct load_options runs_load_options(const struct engine *engine,
+                                      const struct engine_run *run);
 void runs_grow_tasks(struct engine_run *run);
 void runs_release(struct engine_run *run);
 
@@ -414,7 +553,8 @@ struct runs_submission {
     const char *folder;
     const char *text;
     uint32_t processors;
-    bool anew; /* create a run even if the plan has one */
+    bool anew;             /* create a run even if the plan has one */
+    int64_t not_before_ns; /* wall clock: it starts nothing before; 0: none */
 };
 /* Create a run, or find the run that it continues, which may have finished:
  * *out is its index. */
@@ -488,7 +628,19 @@ void notify_pass(struct engine *engine);
 int64_t
 caps_configured(const struct engine *engine, uint32_t run, uint32_t limit);
 int64_t caps_spent(const struct engine *engine, uint32_t run, uint32_t limit);
-void caps_set(struct engine *engine, uint32_t run, uint32_t limit, int64_t max);
+/* Return the percentage of `sessions` that a limit is; 0: it is a number. */
+uint32_t
+caps_percent(const struct engine *engine, uint32_t run, uint32_t limit);
+/* A maximum that an operator sets: a number, LIMIT_NONE, or a percentage if
+ * that is not 0. */
+struct caps_max {
+    int64_t max;
+    uint32_t percent;
+};
+void caps_set(struct engine *engine,
+              uint32_t run,
+              uint32_t limit,
+              struct caps_max max);
 /* Pass the effective limits to the core. */
 void caps_apply(struct engine *engine, uint32_t run);
 /* Add the cost of a session of the task. */
@@ -518,19 +670,48 @@ void caps_raise(struct engine *engine,
 void caps_restore_raise(struct engine_run *run,
                         uint32_t task,
                         const char *value);
+/* A merge has ended: adapt the window of its queue. */
+void caps_merged(struct engine *engine,
+                 const struct session *session,
+                 enum sched_outcome outcome);
+void caps_restore_window(struct engine_run *run,
+                         uint32_t limit,
+                         const char *value);
 
-/* history.c: usage of sessions, by class. */
-void history_note(struct engine *engine,
-                  const char *class_name,
-                  const struct store_attempt *row);
+/* ceilings.c: limits of the store. Pass them to the core, for a run. */
+void ceilings_apply(struct engine *engine, uint32_t run);
+/* An operator sets a limit to a number or PLAN_UNLIMITED, or leaves it to the
+ * settings. */
+void ceilings_set(struct engine *engine, const char *name, int64_t max);
+void ceilings_unset(struct engine *engine, const char *name);
+/* Return the limit of that name, or NULL if nothing sets it; the maximum that
+ * counts, or LIMIT_NONE. */
+const struct engine_ceiling *ceilings_find(const struct engine *engine,
+                                           const char *name);
+int64_t ceilings_max(const struct engine_ceiling *ceiling);
+/* Restore a limit from a setting; false: it is another setting. */
+bool ceilings_restore(struct engine *engine,
+                      const char *setting,
+                      const char *value);
+void ceilings_release(struct engine *engine);
+
+/* history.c: sessions, for the estimates of later runs. */
+struct history_end {
+    const struct session *session;
+    const struct store_attempt *row;
+    const struct attempt_result *result;
+    enum sched_outcome outcome;         /* of the session */
+    const enum sched_outcome *outcomes; /* one for each task */
+};
+/* Add a session that has exited or is lost, before the core knows. */
+void history_note(struct engine *engine, const struct history_end *end);
 void history_pass(struct engine *engine);
 void history_restore(struct engine *engine,
                      const char *setting,
                      const char *value);
 void history_release(struct engine *engine);
-/* Fix a new run's estimates; restore them from the store. */
+/* Fix a new run's estimates. */
 void history_expect(struct engine *engine, struct engine_run *run);
-void history_restore_run(struct engine_run *run, const char *value);
 
 /* sync.c: the hook of a barrier. */
 void sync_restore(struct engine_run *run, uint32_t barrier);

@@ -14,6 +14,7 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "engine/control_socket.h"
+#include "engine/site_file.h"
 #include "work/link_local.h"
 
 #include <errno.h>
@@ -160,6 +161,12 @@ static void world_want(void *ctx, uint64_t token, enum work_want want)
     worker_want(link_local_worker(loop->link), token, want);
 }
 
+static void world_tell(void *ctx, uint64_t token, const char *text)
+{
+    struct loop *loop = ctx;
+    worker_tell(link_local_worker(loop->link), token, text);
+}
+
 static void world_ask(void *ctx,
                       const struct work_id *id,
                       const struct work_mark *mark,
@@ -200,6 +207,7 @@ static const struct engine_world world = {
     .write = world_write,
     .assign = world_assign,
     .want = world_want,
+    .tell = world_tell,
     .ask = world_ask,
     .forget = world_forget,
     .answer = world_answer,
@@ -328,7 +336,16 @@ static enum err open_engine(struct loop *loop, struct diag *diag)
         .seed = seed,
         .update = loop->options.update,
     });
-    return engine_load(loop->engine, loop->options.store, NULL, diag);
+    err = engine_load(loop->engine, loop->options.store, NULL, diag);
+    if (err == ERR_OK && !loop->options.requests_only) {
+        struct site site;
+        err = site_file_read(&site, loop->options.place->home, diag);
+        if (err == ERR_OK) {
+            engine_take_site(loop->engine, &site);
+        }
+        site_release(&site);
+    }
+    return err;
 }
 
 /* A resource of the machine is exhausted. */

@@ -89,6 +89,13 @@ static enum err on_run(void *ctx, const struct store_run *row)
 {
     struct loading *loading = ctx;
     struct engine *engine = loading->engine;
+    if (row->stopped > SCHED_STOPPED_DEADLINE) {
+        return diag_set(loading->diag,
+                        ERR_CORRUPT,
+                        "run \"%s\" is stopped for an unknown reason, %u",
+                        row->id,
+                        row->stopped);
+    }
     struct engine_run *run = runs_add(engine);
     loading->runs =
         mem_resize(loading->runs, engine->run_count, sizeof(loading->runs[0]));
@@ -99,13 +106,19 @@ static enum err on_run(void *ctx, const struct store_run *row)
     run->file = mem_strdup(row->file);
     run->folder = mem_strdup(row->folder);
     run->processors = row->processors;
+    run->rules = row->rules;
     run->created_ns = row->created_ns;
+    run->not_before_ns = row->not_before_ns;
+    run->base_gates = row->base_gates;
     run->finished = row->finished;
     run->stored = (struct sched_run_record){
         .paused = row->paused,
         .cancelled = row->cancelled,
         .barrier = row->barrier > 0,
         .completions = row->completions,
+        .owed = row->owed,
+        .stopped = (enum sched_stop)row->stopped,
+        .deadline_over = row->deadline_over,
     };
     loading->runs[engine->run_count - 1].barrier = row->barrier;
     return ERR_OK;
@@ -144,6 +157,7 @@ static enum err load_version(struct engine *engine,
         .text = row->text,
         .len = row->text_bytes,
         .processors = engine->runs[ix].processors,
+        .old_rules = engine->runs[ix].rules < PLAN_RULES,
     };
     struct plan *plan;
     enum err err = runs_read_version(&engine->runs[ix], &source, &plan, diag);
@@ -208,11 +222,7 @@ static enum err on_fragment(void *ctx, const struct store_fragment *row)
     }
     enum err err = revise_is_update(row->file)
                        ? load_version(loading->engine, ix, row, &diag)
-                       : runs_add_fragment(run,
-                                           row->file,
-                                           row->text,
-                                           row->text_bytes,
-                                           &diag);
+                       : runs_add_fragment(run, row, &diag);
     if (err != ERR_OK) {
         return diag_set(loading->diag,
                         ERR_CORRUPT,
@@ -313,10 +323,15 @@ static void restore_of_run(struct loading *loading,
     if (has_prefix(row->name, "usage/")) {
         usage_restore(run, (uint32_t)part, row->value);
     } else if (has_prefix(row->name, "expected/")) {
-        history_restore_run(run, row->value);
+        engine_expect_run(run->plan, row->value);
     } else if (has_prefix(row->name, "budget/") &&
                part < run->plan->task_count) {
         caps_restore_raise(run, (uint32_t)part, row->value);
+    } else if (has_prefix(row->name, "window/") &&
+               part < run->plan->limit_count) {
+        caps_restore_window(run, (uint32_t)part, row->value);
+    } else if (has_prefix(row->name, "base/")) {
+        bases_restore(run, row->value);
     }
 }
 
@@ -333,9 +348,11 @@ static enum err on_setting(void *ctx, const struct store_setting *row)
         notify_restore(loading->engine, row->value);
     } else if (has_prefix(row->name, PRUNED_PREFIX)) {
         add_finished(loading->engine, row->name + strlen(PRUNED_PREFIX));
+    } else if (has_prefix(row->name, "forgot/")) {
+        gates_restore_forgot(loading->engine, row->name, row->value);
     } else if (strcmp(row->name, "override") == 0) {
         loading->engine->override = strcmp(row->value, "true") == 0;
-    } else {
+    } else if (!ceilings_restore(loading->engine, row->name, row->value)) {
         restore_of_run(loading, row);
     }
     return ERR_OK;
@@ -428,6 +445,7 @@ static enum err on_task(void *ctx, const struct store_task *row)
     task->reason = mem_strdup(row->reason);
     task->feedback = mem_strdup(row->feedback);
     task->carry = mem_strdup(row->carry);
+    task->outputs = mem_strdup(row->outputs);
     task->usd = row->usd;
     task->tokens = row->tokens;
     if (read_state(row->state, &record->state)) {
@@ -499,6 +517,21 @@ static void set_clock(struct engine *engine)
     if (engine->world != NULL) {
         engine->offset_ns = engine->now_ns - engine->world->now_ns(engine->ctx);
     }
+    engine->clock_offset_ns = wall_ns - engine->now_ns;
+}
+
+/* Tasks whose time has not come wait for it by the current wall clock, which
+ * may have been set, and by the current plan. */
+static void renew_times(struct sched_record *records, uint32_t count)
+{
+    for (uint32_t ix = 0; ix < count; ix++) {
+        struct sched_record *record = &records[ix];
+        if ((record->flags & SCHED_RECORD_EARLY) != 0) {
+            record->flags &=
+                ~(uint32_t)(SCHED_RECORD_EARLY | SCHED_RECORD_BACKING_OFF);
+            record->until_ns = 0;
+        }
+    }
 }
 
 static enum err restore_run(struct loading *loading, uint32_t ix)
@@ -527,11 +560,10 @@ static enum err restore_run(struct loading *loading, uint32_t ix)
     }
     INVARIANT(run->loaded == NULL);
     INVARIANT(run->task_count == run->plan->task_count);
-    struct load_options options = {
-        .folder = run->folder,
-        .records = part->records,
-        .run = &run->stored,
-    };
+    renew_times(part->records, run->task_count);
+    struct load_options options = runs_load_options(engine, run);
+    options.records = part->records;
+    options.run = &run->stored;
     struct diag diag = {0};
     enum err err = load_plan(engine->load,
                              engine->now_ns,
@@ -663,6 +695,13 @@ static void release(struct loading *loading)
     mem_free(loading->commands);
 }
 
+static enum err on_gate(void *ctx, const struct store_gate *row)
+{
+    struct loading *loading = ctx;
+    gates_restore(loading->engine, row);
+    return ERR_OK;
+}
+
 enum err engine_load(struct engine *engine,
                      struct store *store,
                      const struct store_query *query,
@@ -677,6 +716,7 @@ enum err engine_load(struct engine *engine,
         .setting = on_setting,
         .task = on_task,
         .attempt = on_attempt,
+        .gate = engine->world != NULL ? on_gate : NULL,
         .command = on_command,
     };
     struct loading loading = {
@@ -686,7 +726,7 @@ enum err engine_load(struct engine *engine,
     };
     INVARIANT(engine->run_count == 0 && engine->session_count == 0);
     INVARIANT(engine->batch.count == 0 && !engine->writing);
-    static const struct store_query unfinished = {0};
+    static const struct store_query unfinished = {.gates = ENGINE_GATES_MAX};
     enum err err = store_read(store,
                               query != NULL ? query : &unfinished,
                               &visitor,

@@ -4,17 +4,26 @@
  * objects.
  *
  *   {"verb": "submit", "file": F, "folder": D, "text": T, "processors": N,
- *    "new": true|false}
- *   {"verb": "add", "file": F, "text": T, "run": R}   a fragment
+ *    "new": true|false}   with "not_before_ns": T it starts nothing before
+ *   {"verb": "add", "file": F, "text": T, "run": R}   a fragment; with
+ *    "fragment_key": K only if the run has none of that key yet
  *   {"verb": "cap", "max": N}             or "step": 1 | -1; with "run": R
+ *   {"verb": "limit", "limit": NAME, "max": "N"|"P%"|"none", "run": R}
+ *   {"verb": "limit", "limit": NAME, "max": "N"|"none"|"default", "store":
+ * true} for all runs together: "sessions", or those of provider NAME
  *   {"verb": "budget", "usd": X, "tokens": N, "run": R}   one or both; with
  *    "class": C that of a class, with "task": T that of a task
  *   {"verb": "usage", "override": true|false}
  *   {"verb": "pause"|"resume", "run": R}
  *   {"verb": "resume", "provider": P}     that was stopped
  *   {"verb": "hold"|"release"|"retry"|"skip"|"cancel", "task": T, "run": R}
+ *   {"verb": "priority", "task": T, "priority": N, "run": R}
+ *    in these, T may also be a group: all tasks of it and of its parts
+ *   {"verb": "first"|"rerun", "task": T, "run": R}
  *   {"verb": "retry"|"cancel", "run": R}  the whole run
  *   {"verb": "answer", "task": T, "text": X, "run": R}
+ *   {"verb": "tell", "task": T, "text": X, "run": R}   to a running session
+ *   {"verb": "approve", "task": T, "text": X, "run": R}   "text" is optional
  *   {"verb": "drain"}
  *   {"verb": "prune", "number": N, "part": "events"|"tasks"|"run", "first": A,
  *    "last": B}   rows of a finished run; see struct store_prune
@@ -31,5 +40,8 @@
 
 /* Longest request accepted, in bytes: a plan of the largest size fits. */
 enum { REQUEST_BYTES_MAX = 64 << 20 };
+
+/* Longest key of a fragment, in bytes. */
+enum { REQUEST_KEY_BYTES_MAX = 200 };
 
 #endif /* ENGINE_REQUEST_H */

@@ -34,12 +34,18 @@ static struct store_run row_of_run(const struct engine_run *run)
         .text = run->text,
         .text_bytes = run->text_bytes,
         .processors = run->processors,
+        .rules = run->rules,
         .created_ns = run->created_ns,
+        .base_gates = run->base_gates,
+        .not_before_ns = run->not_before_ns,
         .finished = run->finished,
         .paused = run->stored.paused,
         .cancelled = run->stored.cancelled,
         .barrier = hook > 0 ? hook + 1 : run->stored.barrier,
         .completions = run->stored.completions,
+        .owed = run->stored.owed,
+        .stopped = (uint32_t)run->stored.stopped,
+        .deadline_over = run->stored.deadline_over,
     };
 }
 
@@ -161,6 +167,10 @@ static void tell_task(struct engine *engine,
         .as.task.to = record->state,
         .as.task.attempt = task->number,
         .as.task.reason = task->reason,
+        .as.task.waits = record->state == TASK_READY &&
+                                 (record->flags & SCHED_RECORD_UNAPPROVED) != 0
+                             ? "approval"
+                             : NULL,
         .as.task.asks = (record->flags & SCHED_RECORD_ASKING) != 0,
     };
     rows_event(engine, run, ix, &event);
@@ -218,6 +228,7 @@ void rows_set_task(struct engine *engine, uint32_t run, uint32_t ix)
                 .reason = task->reason,
                 .feedback = task->feedback,
                 .carry = task->carry,
+                .outputs = task->outputs,
                 .usd = task->usd,
                 .tokens = task->tokens,
             },
@@ -246,6 +257,9 @@ static struct store_attempt row_of_session(const struct engine *engine,
         .claimed_ns = session->claimed_ns,
         .begun_ns = session->begun_ns,
         .code = -1,
+        .confined = engine->runs[session->run]
+                        .plan->tasks[session->task]
+                        .settings.sandbox != NULL,
     };
     mark_put(&session->mark, &row);
     memcpy(row.nonce, session->nonce, sizeof(row.nonce));
@@ -275,9 +289,11 @@ void rows_set_session(struct engine *engine, const struct session *session)
 
 /* Log the outcome of an attempt. */
 static void tell_end(struct engine *engine,
-                     const struct session *session,
+                     const struct rows_end *end,
                      const struct store_attempt *row)
 {
+    const struct session *session = end->session;
+    const struct attempt_result *result = end->result;
     INVARIANT(session->token == row->token);
     int64_t took_ns = row->ended_ns - row->begun_ns;
     struct event event = {
@@ -292,6 +308,10 @@ static void tell_end(struct engine *engine,
         .as.attempt.signal = row->signal > 0 ? (uint32_t)row->signal : 0,
         .as.attempt.took_ns = row->begun_ns > 0 && took_ns > 0 ? took_ns : 0,
         .as.attempt.reason = row->reason,
+        .as.attempt.restarts = result->restarts,
+        .as.attempt.on = result->on,
+        .as.attempt.retry_at_ns = end->retry_at_ns,
+        .as.attempt.final = end->outcomes[0] == OUTCOME_FATAL,
     };
     rows_event(engine, session->run, session->task, &event);
 }
@@ -322,18 +342,21 @@ void rows_end_session(struct engine *engine, const struct rows_end *end)
     row->output_tokens = end->result->output_tokens;
     row->usd = end->result->usd;
     INVARIANT(row->usd >= 0 && row->input_tokens >= 0);
-    tell_end(engine, end->session, row);
+    tell_end(engine, end, row);
     add(engine, &change);
-    const struct plan *plan = engine->runs[end->session->run].plan;
     caps_spend(engine,
                end->session->run,
                end->session->task,
                row->usd,
                row->input_tokens + row->output_tokens);
-    if (end->outcome == OUTCOME_DONE) {
-        uint32_t class_ix = plan->tasks[end->session->task].class_ix;
-        history_note(engine, plan->classes[class_ix].name, row);
-    }
+    history_note(engine,
+                 &(struct history_end){
+                     .session = end->session,
+                     .row = row,
+                     .result = end->result,
+                     .outcome = end->outcome,
+                     .outcomes = end->outcomes,
+                 });
 }
 
 static bool is_same(const struct sched_provider_record *a,

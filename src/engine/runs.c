@@ -15,8 +15,12 @@
 
 enum { ID_BYTES_MAX = 60 }; /* of a run's id, without its number */
 
-/* The file of a fragment that a session has added: this and its task's id. */
-#define ADDED_BY "added by "
+static void release_fragment(struct engine_fragment *fragment)
+{
+    mem_free(fragment->file);
+    mem_free(fragment->key);
+    mem_free(fragment->text);
+}
 
 void runs_release(struct engine_run *run)
 {
@@ -24,15 +28,17 @@ void runs_release(struct engine_run *run)
         mem_free(run->tasks[ix].reason);
         mem_free(run->tasks[ix].feedback);
         mem_free(run->tasks[ix].carry);
+        mem_free(run->tasks[ix].outputs);
     }
     mem_free(run->tasks);
     mem_free(run->limits);
     for (uint32_t ix = 0; ix < run->fragment_count; ix++) {
-        mem_free(run->fragments[ix].file);
-        mem_free(run->fragments[ix].text);
+        release_fragment(&run->fragments[ix]);
     }
     mem_free(run->fragments);
     mem_free(run->raises);
+    mem_free(run->windows);
+    bases_release(run);
     usage_release(run);
     plan_free(run->plan);
     mem_free(run->id);
@@ -91,6 +97,8 @@ enum err runs_read_plan(struct engine_run *run, struct diag *diag)
         .text = run->text,
         .len = run->text_bytes,
         .processors = run->processors,
+        .old_rules = run->rules < PLAN_RULES,
+        .no_base_gates = !run->base_gates,
     };
     enum err err = ERR_OK;
     if (!plan_read(&run->plan, &source, &errors)) {
@@ -117,39 +125,45 @@ bound_quotas(struct plan *plan, uint32_t first, uint32_t end, uint32_t adder)
     }
 }
 
+/* Return the task whose session added a fragment, or PLAN_NONE. */
+static uint32_t adder_of(const struct engine_run *run, const char *file)
+{
+    return strncmp(file, ENGINE_ADDED_BY, strlen(ENGINE_ADDED_BY)) == 0
+               ? plan_find_task(run->plan, file + strlen(ENGINE_ADDED_BY))
+               : PLAN_NONE;
+}
+
 enum err runs_add_fragment(struct engine_run *run,
-                           const char *file,
-                           const char *text,
-                           size_t len,
+                           const struct store_fragment *fragment,
                            struct diag *diag)
 {
     struct plan_errors errors = {0};
     struct plan_source source = {
-        .file = file,
-        .text = text,
-        .len = len,
+        .file = fragment->file,
+        .text = fragment->text,
+        .len = fragment->text_bytes,
         .processors = run->processors,
+        .old_rules = run->rules < PLAN_RULES,
     };
     uint32_t before = run->plan->task_count;
     enum err err = ERR_OK;
     if (!plan_add(run->plan, &source, &errors)) {
-        err = refuse(file, &errors, diag);
+        err = refuse(fragment->file, &errors, diag);
     } else {
         uint32_t count = run->fragment_count;
+        uint32_t adder = adder_of(run, fragment->file);
         MEM_EXTEND(run->fragments, count);
-        struct engine_fragment *fragment = &run->fragments[count];
-        *fragment = (struct engine_fragment){
-            .file = mem_strdup(file),
-            .text = mem_strndup(text, len),
-            .text_bytes = len,
+        run->fragments[count] = (struct engine_fragment){
+            .file = mem_strdup(fragment->file),
+            .key = mem_strdup(fragment->key),
+            .text = mem_strndup(fragment->text, fragment->text_bytes),
+            .text_bytes = fragment->text_bytes,
             .first_task = before,
-            .adder = strncmp(file, ADDED_BY, strlen(ADDED_BY)) == 0
-                         ? plan_find_task(run->plan, file + strlen(ADDED_BY))
-                         : PLAN_NONE,
+            .adder = adder,
         };
         run->fragment_count = count + 1;
         INVARIANT(run->plan->task_count >= before);
-        bound_quotas(run->plan, before, run->plan->task_count, fragment->adder);
+        bound_quotas(run->plan, before, run->plan->task_count, adder);
     }
     plan_errors_release(&errors);
     return err;
@@ -163,8 +177,7 @@ static void undo_fragment(struct engine_run *run)
     plan_undo_add(run->plan);
     INVARIANT(run->plan->task_count == run->task_count);
     run->fragment_count--;
-    mem_free(run->fragments[run->fragment_count].file);
-    mem_free(run->fragments[run->fragment_count].text);
+    release_fragment(&run->fragments[run->fragment_count]);
 }
 
 enum err runs_read_version(const struct engine_run *run,
@@ -183,12 +196,15 @@ enum err runs_read_version(const struct engine_run *run,
                 .text = fragment->text,
                 .len = fragment->text_bytes,
                 .processors = run->processors,
+                .old_rules = run->rules < PLAN_RULES,
             };
         }
     }
     struct plan_errors errors = {0};
     enum err err = ERR_OK;
-    if (!revise_plan(out, run->plan, source, added, count, &errors)) {
+    struct plan_source whole = *source;
+    whole.no_base_gates = !run->base_gates;
+    if (!revise_plan(out, run->plan, &whole, added, count, &errors)) {
         err = refuse(source->file, &errors, diag);
     }
     plan_errors_release(&errors);
@@ -272,18 +288,43 @@ static enum err load_added(struct engine *engine,
     return ERR_OK;
 }
 
+enum err runs_find_key(const struct engine_run *run,
+                       const char *key,
+                       const char *text,
+                       bool *out,
+                       struct diag *diag)
+{
+    *out = false;
+    for (uint32_t ix = 0; ix < run->fragment_count; ix++) {
+        const struct engine_fragment *fragment = &run->fragments[ix];
+        if (fragment->key == NULL || strcmp(fragment->key, key) != 0) {
+            continue;
+        }
+        if (strcmp(fragment->text, text) != 0) {
+            return diag_set(diag,
+                            ERR_CONFLICT,
+                            "run \"%s\" has got another fragment with the key "
+                            "\"%s\": use another key",
+                            run->id,
+                            key);
+        }
+        *out = true;
+    }
+    return ERR_OK;
+}
+
 enum err runs_hot_load(struct engine *engine,
                        uint32_t ix,
-                       const char *file,
-                       const char *text,
-                       size_t len,
+                       const struct store_fragment *given,
                        struct diag *diag)
 {
     struct engine_run *run = &engine->runs[ix];
-    if (strncmp(file, ADDED_BY, strlen(ADDED_BY)) == 0) {
-        file += strlen(ADDED_BY); /* only a session's fragment has that name */
+    struct store_fragment fragment = *given;
+    if (strncmp(fragment.file, ENGINE_ADDED_BY, strlen(ENGINE_ADDED_BY)) == 0) {
+        /* Only the fragment of a session has that name. */
+        fragment.file += strlen(ENGINE_ADDED_BY);
     }
-    enum err err = runs_add_fragment(run, file, text, len, diag);
+    enum err err = runs_add_fragment(run, &fragment, diag);
     if (err != ERR_OK) {
         return err;
     }
@@ -291,11 +332,6 @@ enum err runs_hot_load(struct engine *engine,
         undo_fragment(run); /* the fragment is empty */
         return ERR_OK;
     }
-    struct store_fragment fragment = {
-        .file = file,
-        .text = text,
-        .text_bytes = len,
-    };
     return load_added(engine, ix, &fragment, PLAN_NONE, diag);
 }
 
@@ -335,14 +371,13 @@ enum err runs_add_by_session(struct engine *engine,
                         settings.add_depth);
     }
     struct strbuf file = {0};
-    strbuf_addf(&file, "%s%s", ADDED_BY, run->plan->tasks[task].id);
+    strbuf_addf(&file, "%s%s", ENGINE_ADDED_BY, run->plan->tasks[task].id);
     struct store_fragment fragment = {
         .file = strbuf_text(&file),
         .text = text,
         .text_bytes = strlen(text),
     };
-    enum err err =
-        runs_add_fragment(run, fragment.file, text, fragment.text_bytes, diag);
+    enum err err = runs_add_fragment(run, &fragment, diag);
     uint32_t added = run->plan->task_count - before;
     if (err == ERR_OK && added > settings.add_max) {
         undo_fragment(run);
@@ -361,17 +396,35 @@ enum err runs_add_by_session(struct engine *engine,
     return err;
 }
 
-/* Log a run's change of state. */
-void runs_tell(struct engine *engine, uint32_t ix, enum event_word to)
+static void
+tell(struct engine *engine, uint32_t ix, enum event_word to, const char *reason)
 {
     struct sched_run view = sched_run(engine->sched, (struct run_id){ix});
     INVARIANT(engine->runs[ix].finished == (to == EVENT_WORD_FINISHED));
     struct event event = {
         .kind = EVENT_KIND_RUN,
-        .as.run = {.to = to, .tasks = -1},
+        .as.run = {.to = to, .tasks = -1, .reason = reason},
     };
     memcpy(event.as.run.counts, view.counts, sizeof(event.as.run.counts));
     rows_event(engine, ix, STORE_NONE, &event);
+}
+
+/* Log a run's change of state. */
+void runs_tell(struct engine *engine, uint32_t ix, enum event_word to)
+{
+    tell(engine, ix, to, NULL);
+}
+
+/* Log that a run was stopped, and why. */
+void runs_tell_stop(struct engine *engine, uint32_t ix)
+{
+    const struct engine_run *run = &engine->runs[ix];
+    struct strbuf reason = {0};
+    if (!run->finished) {
+        engine_add_stop(&reason, engine, ix);
+        tell(engine, ix, EVENT_WORD_STOPPED, strbuf_text(&reason));
+    }
+    strbuf_release(&reason);
 }
 
 /* Letters and digits of the name in lower case, a dash for all others. */
@@ -507,6 +560,22 @@ static struct plan *take_offered(struct engine *engine,
     return plan;
 }
 
+/* Return the rules for reading a plan: those of the unfinished run that it
+ * continues, which may be older. */
+static uint32_t rules_of(const struct engine *engine,
+                         const struct runs_submission *submission)
+{
+    for (uint32_t ix = 0; ix < engine->run_count && !submission->anew; ix++) {
+        const struct engine_run *run = &engine->runs[ix];
+        if (run->rules < PLAN_RULES &&
+            strcmp(run->folder, submission->folder) == 0 &&
+            strcmp(run->text, submission->text) == 0) {
+            return run->rules;
+        }
+    }
+    return PLAN_RULES;
+}
+
 /* Read the plan into a run that the engine does not have yet. */
 static enum err prepare(struct engine *engine,
                         struct engine_run *run,
@@ -518,6 +587,9 @@ static enum err prepare(struct engine *engine,
     run->text = mem_strdup(submission->text);
     run->text_bytes = strlen(run->text);
     run->processors = submission->processors;
+    run->not_before_ns = submission->not_before_ns;
+    run->rules = rules_of(engine, submission);
+    run->base_gates = true;
     run->plan = take_offered(engine, run);
     enum err err = run->plan != NULL ? ERR_OK : runs_read_plan(run, diag);
     if (err == ERR_OK) {
@@ -540,6 +612,33 @@ static enum err prepare(struct engine *engine,
     return err;
 }
 
+struct load_options runs_load_options(const struct engine *engine,
+                                      const struct engine_run *run)
+{
+    return (struct load_options){
+        .folder = run->folder,
+        .start_ns = run->not_before_ns > run->created_ns ? run->not_before_ns
+                                                         : run->created_ns,
+        .clock_offset_ns = engine->clock_offset_ns,
+        .not_before_ns =
+            run->not_before_ns > 0 ? run->not_before_ns : INT64_MIN,
+    };
+}
+
+/* Reject the plan of a new run if its dates have passed. */
+static enum err refuse_past(const struct engine *engine,
+                            const struct engine_run *made,
+                            struct diag *diag)
+{
+    struct plan_errors errors = {0};
+    enum err err = ERR_OK;
+    if (plan_find_past(made->plan, engine_wall_ns(engine), &errors)) {
+        err = refuse(made->file, &errors, diag);
+    }
+    plan_errors_release(&errors);
+    return err;
+}
+
 /* Add a prepared run to the engine. */
 static enum err
 take_in(struct engine *engine, struct engine_run *made, struct diag *diag)
@@ -550,9 +649,10 @@ take_in(struct engine *engine, struct engine_run *made, struct diag *diag)
     made->number = (uint32_t)++engine->info.last_run;
     made->created_ns = engine->world->wall_ns(engine->ctx);
     history_expect(engine, made);
-    struct load_options options = {.folder = made->folder};
+    int64_t now_ns = engine_now(engine);
+    struct load_options options = runs_load_options(engine, made);
     enum err err = load_plan(engine->load,
-                             engine_now(engine),
+                             now_ns,
                              made->plan,
                              &options,
                              &made->loaded,
@@ -597,8 +697,11 @@ enum err runs_submit(struct engine *engine,
     uint32_t old =
         submission->anew ? STORE_NONE : find_continued(engine, &made);
     if (old == STORE_NONE) {
-        err = take_in(engine, &made, diag);
-        *out = engine->run_count - 1;
+        err = refuse_past(engine, &made, diag);
+        if (err == ERR_OK) {
+            err = take_in(engine, &made, diag);
+            *out = engine->run_count - 1;
+        }
         goto out;
     }
     if (!update_is_same(&engine->runs[old], &made)) {
@@ -611,6 +714,15 @@ enum err runs_submit(struct engine *engine,
                              "changed: use --update to change the run, the "
                              "original plan to resume it, or --new to start "
                              "another run",
+                       engine->runs[old].id);
+        goto out;
+    }
+    if (made.not_before_ns > 0 &&
+        made.not_before_ns != engine->runs[old].not_before_ns) {
+        err = diag_set(diag,
+                       ERR_CONFLICT,
+                       "run \"%s\" was submitted before: leave --at out to "
+                       "resume it, or use --new to start another run",
                        engine->runs[old].id);
         goto out;
     }

@@ -9,6 +9,7 @@
 #include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "base/utc.h"
 #include "engine/carry.h"
 #include "exec/outcome.h"
 #include "exec/verdict.h"
@@ -22,6 +23,9 @@
 /* How long an exit waits for others while so many sessions run. */
 #define BURST_NS (1 * MS_NS)
 enum { BUSY_SESSIONS = 4 };
+
+/* How long a task snoozes that names no later time. */
+#define SNOOZE_NS (5 * MINUTE_NS)
 
 enum { MISSING_BYTES = 1024 }; /* of a log, searched for what is missing */
 
@@ -215,7 +219,8 @@ static void pass_feedback(struct engine *engine,
 static bool is_for_members(enum sched_outcome outcome)
 {
     return outcome == OUTCOME_CHANGES || outcome == OUTCOME_FAILED ||
-           outcome == OUTCOME_BLOCKED || outcome == OUTCOME_CHECKPOINT;
+           outcome == OUTCOME_BLOCKED || outcome == OUTCOME_CHECKPOINT ||
+           outcome == OUTCOME_LATER || outcome == OUTCOME_FATAL;
 }
 
 /* Log the outcome of one task of a batch. The exit of the session is logged for
@@ -253,11 +258,115 @@ static bool blames_nobody(const struct engine_run *run,
            plan_has_role(run->plan, from, PLAN_ROLE_GATE);
 }
 
+/* Keep what a failed implement stage is told for its next attempt. */
+static void
+keep_feedback(struct engine_run *run, uint32_t ix, const struct said *said)
+{
+    struct engine_task *task = &run->tasks[ix];
+    bool implements =
+        plan_has_role(run->plan, &run->plan->tasks[ix], PLAN_ROLE_IMPLEMENT);
+    if (!implements || said->feedback == NULL ||
+        (task->feedback != NULL &&
+         strstr(task->feedback, said->feedback) != NULL)) {
+        return;
+    }
+    struct strbuf text = {0};
+    if (task->feedback != NULL) {
+        strbuf_addf(&text, "%s\n", task->feedback);
+    }
+    strbuf_adds(&text, said->feedback);
+    mem_set_text(&task->feedback, strbuf_text(&text));
+    strbuf_release(&text);
+}
+
+/* The cause of a failure: its bit in `retry: {on}`, and its name there. */
+struct cause {
+    enum plan_cause bit;
+    const char *name;
+};
+static struct cause cause_of(const struct attempt_found *found)
+{
+    if (found->state == ATTEMPT_LOST) {
+        return (struct cause){PLAN_CAUSE_LOST, "lost"};
+    }
+    if (found->exit.cause == ATTEMPT_TIMEOUT) {
+        return (struct cause){PLAN_CAUSE_TIMEOUT, "timeout"};
+    }
+    if (found->exit.cause == ATTEMPT_IDLE) {
+        return (struct cause){PLAN_CAUSE_IDLE, "idle"};
+    }
+    return found->exit.signal != 0 ? (struct cause){PLAN_CAUSE_SIGNAL, "signal"}
+                                   : (struct cause){PLAN_CAUSE_EXIT, "exit"};
+}
+
+/*
+ * Append why no retry follows a failure, and make it final. A task that sends
+ * its group back after a failure is not retried, so `retry: {on}` does not
+ * matter.
+ */
+static void check_final(const struct engine_run *run,
+                        uint32_t ix,
+                        const struct end *end,
+                        struct said *said,
+                        struct strbuf *words)
+{
+    const struct plan_task *task = &run->plan->tasks[ix];
+    uint32_t on = task->settings.retry_on;
+    struct cause cause = cause_of(&end->found);
+    bool fails = said->outcome == OUTCOME_LOST ||
+                 (said->outcome == OUTCOME_FAILED &&
+                  !plan_reworks_on_failure(run->plan, task));
+    bool excluded = fails && on != 0 && (on & cause.bit) == 0;
+    if (!excluded && said->outcome != OUTCOME_FATAL) {
+        return;
+    }
+    strbuf_addf(words,
+                "%s (final%s%s)",
+                said->reason != NULL ? said->reason : "it failed",
+                excluded ? ": its retry is not on " : "",
+                excluded ? cause.name : "");
+    said->outcome = OUTCOME_FATAL;
+    said->reason = strbuf_text(words);
+}
+
+/* Note the end of an attempt in the engine's data about one of its tasks. */
+static void note_task(struct engine *engine,
+                      const struct session *session,
+                      uint32_t ix,
+                      const struct end *end,
+                      const struct said *said)
+{
+    struct engine_run *run = &engine->runs[session->run];
+    struct engine_task *task = &run->tasks[ix];
+    mem_set_text(&task->reason, said->reason);
+    carry_end(&task->carry,
+              &(struct carry_ended){
+                  .token = session->token,
+                  .verdict = &end->verdict,
+                  .outcome = said->outcome,
+                  .reason = said->reason,
+                  .result = &end->result,
+              });
+    if (said->outcome == OUTCOME_DONE) {
+        mem_set_text(&task->feedback, NULL);
+        mem_set_text(
+            &task->outputs,
+            attempt_result_outputs(&end->result, run->plan->tasks[ix].id));
+    }
+    if (said->outcome == OUTCOME_CHANGES || said->outcome == OUTCOME_FAILED) {
+        pass_feedback(engine, session->run, ix, end, said);
+    }
+    if (said->outcome == OUTCOME_FAILED || said->outcome == OUTCOME_FATAL) {
+        keep_feedback(run, ix, said);
+    }
+}
+
 /* Outcomes of a session's tasks, in its order; the caller frees them. */
 static enum sched_outcome *judge_tasks(struct engine *engine,
                                        const struct session *session,
                                        const struct end *end)
 {
+    struct strbuf words = {0};
     enum sched_outcome *outcomes =
         mem_zalloc(session->task_count, sizeof(outcomes[0]));
     struct engine_run *run = &engine->runs[session->run];
@@ -277,27 +386,18 @@ static enum sched_outcome *judge_tasks(struct engine *engine,
         if (blames_nobody(run, ix, end, said.outcome)) {
             said.outcome = OUTCOME_LOST;
         }
+        strbuf_clear(&words);
+        check_final(run, ix, end, &said, &words);
         outcomes[n] = said.outcome;
         if (is_for_members(said.outcome) &&
             (n > 0 || said.outcome != end->verdict.outcome)) {
             tell_member(engine, session, ix, &said);
         }
-        struct engine_task *task = &run->tasks[ix];
-        mem_set_text(&task->reason, said.reason);
-        carry_end(&task->carry,
-                  &end->verdict,
-                  said.outcome,
-                  said.reason,
-                  &end->result);
-        if (said.outcome == OUTCOME_DONE) {
-            mem_set_text(&task->feedback, NULL);
-        }
-        if (said.outcome == OUTCOME_CHANGES || said.outcome == OUTCOME_FAILED) {
-            pass_feedback(engine, session->run, ix, end, &said);
-        }
+        note_task(engine, session, ix, end, &said);
         next = sched_session_next(engine->sched, next);
     }
     INVARIANT(next.v == ID_NONE); /* one outcome per task of the session */
+    strbuf_release(&words);
     return outcomes;
 }
 
@@ -305,6 +405,63 @@ static int64_t engine_time_of(struct engine *engine, int64_t wall_ns)
 {
     int64_t delay_ns = wall_ns - engine->world->wall_ns(engine->ctx);
     return engine_now(engine) + (delay_ns > 0 ? delay_ns : 0);
+}
+
+/*
+ * Return until when tasks of the session snooze, wall clock; 0: none does. A
+ * time that had passed when it exited would make it run in a loop, and counts
+ * as none; one that has passed since is due.
+ */
+static int64_t snooze_until(struct engine *engine,
+                            const struct session *session,
+                            const struct end *end,
+                            const enum sched_outcome *outcomes)
+{
+    bool snoozes = false;
+    for (uint32_t ix = 0; ix < session->task_count && !snoozes; ix++) {
+        snoozes = outcomes[ix] == OUTCOME_LATER;
+    }
+    if (!snoozes) {
+        return 0;
+    }
+    int64_t at_ns = end->verdict.retry_at_ns;
+    return at_ns > end->found.exit.ended_ns
+               ? at_ns
+               : engine->world->wall_ns(engine->ctx) + SNOOZE_NS;
+}
+
+/* Return when to try again, for the core. */
+static int64_t
+retry_time_of(struct engine *engine, const struct end *end, int64_t snooze_ns)
+{
+    if (snooze_ns > 0) {
+        int64_t at_ns = engine_time_of(engine, snooze_ns);
+        int64_t now_ns = engine_now(engine);
+        return at_ns > now_ns ? at_ns : now_ns + 1; /* it is due */
+    }
+    return end->verdict.retry_at_ns > 0 && !engine->override
+               ? engine_time_of(engine, end->verdict.retry_at_ns)
+               : SCHED_NEVER;
+}
+
+/* Append the reason for the row of the attempt. */
+static void add_reason(struct strbuf *out,
+                       const struct engine *engine,
+                       const struct session *session,
+                       const struct end *end,
+                       int64_t snooze_ns)
+{
+    const char *own = engine->runs[session->run].tasks[session->task].reason;
+    if (session->task_count == 1 && own != NULL) {
+        strbuf_adds(out, own);
+    } else {
+        strbuf_adds(out, strbuf_text(&end->reason));
+    }
+    struct strbuf time = {0};
+    if (snooze_ns > 0 && utc_add(&time, snooze_ns)) {
+        strbuf_addf(out, "; again at %s", strbuf_text(&time));
+    }
+    strbuf_release(&time);
 }
 
 /* Record the outcome of a session, and remove the session. */
@@ -316,34 +473,40 @@ finish(struct engine *engine, struct session *session, const struct end *end)
               end->found.state != ATTEMPT_LIVE);
     uint32_t count = engine->session_count;
     enum sched_outcome *outcomes = judge_tasks(engine, session, end);
+    int64_t snooze_ns = snooze_until(engine, session, end, outcomes);
+    struct strbuf reason = {0};
+    add_reason(&reason, engine, session, end, snooze_ns);
     bool alone = end->verdict.outcome == OUTCOME_REFUSED ||
                  end->verdict.outcome == OUTCOME_STOPPED;
     struct sched_event event = {
         .type = EVENT_ENDED,
         .task = engine_core_task(engine, session->run, session->task),
         .token = session->token,
-        .retry_at_ns = end->verdict.retry_at_ns > 0 && !engine->override
-                           ? engine_time_of(engine, end->verdict.retry_at_ns)
-                           : SCHED_NEVER,
+        .retry_at_ns = retry_time_of(engine, end, snooze_ns),
         .stop = end->verdict.outcome == OUTCOME_REFUSED && end->result.stop,
         .progress = end->result.progress,
         .outcomes = outcomes,
         .outcome_count = alone ? 1 : session->task_count,
     };
-    rows_end_session(
-        engine,
-        &(struct rows_end){
-            .session = session,
-            .outcome = end->verdict.outcome,
-            .found = &end->found,
-            .result = &end->result,
-            .reason = end->reason.len > 0 ? strbuf_text(&end->reason) : NULL,
-        });
+    rows_end_session(engine,
+                     &(struct rows_end){
+                         .session = session,
+                         .outcome = end->verdict.outcome,
+                         .found = &end->found,
+                         .result = &end->result,
+                         .reason = reason.len > 0 ? strbuf_text(&reason) : NULL,
+                         .retry_at_ns = snooze_ns,
+                         .outcomes = outcomes,
+                     });
+    strbuf_release(&reason);
+    gates_end(engine, session, &end->result);
+    bases_note(engine, session->run, session->task, &end->result);
     if (event.stop) {
         rows_stop_reason(engine,
                          sched_task(engine->sched, event.task).provider,
                          strbuf_text(&end->reason));
     }
+    caps_merged(engine, session, outcomes[0]);
     enum err err = engine_apply(engine, event);
     INVARIANT(err == ERR_OK); /* the token is in flight */
     crash_point("session-judged");
@@ -361,7 +524,8 @@ static void add_tasks(struct engine *engine,
     enum sched_outcome outcome = end->verdict.outcome;
     enum err err = ERR_OK;
     if (outcome == OUTCOME_DONE || outcome == OUTCOME_BLOCKED ||
-        outcome == OUTCOME_CHANGES || outcome == OUTCOME_CHECKPOINT) {
+        outcome == OUTCOME_CHANGES || outcome == OUTCOME_CHECKPOINT ||
+        outcome == OUTCOME_LATER) {
         err = runs_add_by_session(engine,
                                   session->run,
                                   session->task,
@@ -578,6 +742,7 @@ static void set_running(struct engine *engine,
         session->begun_ns = engine->world->wall_ns(engine->ctx);
     }
     session_check(engine, session);
+    messages_deliver(engine, session);
 }
 
 /*

@@ -55,13 +55,13 @@ static void ended(struct engine *engine,
         }
         return;
     }
+    struct store_fragment fragment = {
+        .file = "output of the sync hook",
+        .text = report->output,
+        .text_bytes = report->output_len,
+    };
     enum err err = error != NULL ? diag_set(&diag, ERR_IO, "%s", error)
-                                 : runs_hot_load(engine,
-                                                 run,
-                                                 "output of the sync hook",
-                                                 report->output,
-                                                 report->output_len,
-                                                 &diag);
+                                 : runs_hot_load(engine, run, &fragment, &diag);
     tell(engine, run, err == ERR_OK ? NULL : diag.text);
     sync->number = 0;
     if (engine->runs[run].stored.cancelled) {

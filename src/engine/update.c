@@ -15,6 +15,7 @@
 
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "plan/twin.h"
 
 #include <string.h>
 
@@ -96,6 +97,7 @@ update_begin(struct engine *engine, struct updating *out, struct diag *diag)
     }
     struct plan *plan;
     source.processors = run->processors;
+    source.old_rules = run->rules < PLAN_RULES;
     err = runs_read_version(run, &source, &plan, diag);
     if (err != ERR_OK) {
         return err;
@@ -129,15 +131,27 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* Whether the repository of a task with attempts has changed. */
-static bool
-has_moved(const struct plan *old, const struct plan *new, uint32_t ix)
+/* Return the forbidden change of the repository of a task with attempts, or
+ * NULL. */
+static const char *
+find_move(const struct engine_run *run, const struct plan *old, uint32_t ix)
 {
+    const struct plan *new = run->plan;
     uint32_t a = old->tasks[ix].repo;
     uint32_t b = new->tasks[ix].repo;
-    return a != PLAN_NONE && b != PLAN_NONE &&
-           (!same_text(old->repos[a].path, new->repos[b].path) ||
-            !same_text(old->repos[a].base, new->repos[b].base));
+    if (a == PLAN_NONE || b == PLAN_NONE) {
+        return NULL;
+    }
+    if (!same_text(old->repos[a].path, new->repos[b].path) ||
+        !same_text(old->repos[a].base, new->repos[b].base)) {
+        return "path and base of its repo cannot change";
+    }
+    /* The names of its branches would change. */
+    return (twin_find(old, run->folder, a) == PLAN_NONE) !=
+                   (twin_find(new, run->folder, b) == PLAN_NONE)
+               ? "another repo with the path of its repo cannot be added or "
+                 "removed; start another run for it"
+               : NULL;
 }
 
 static bool
@@ -212,9 +226,8 @@ static enum err refuse_started(const struct engine_run *run,
         if (is_begun(&records[ix])) {
             fault = find_fault(old, run->plan, ix, state == TASK_DONE);
         }
-        if (fault == NULL && run->tasks[ix].number > 0 &&
-            has_moved(old, run->plan, ix)) {
-            fault = "path and base of its repo cannot change";
+        if (fault == NULL && run->tasks[ix].number > 0) {
+            fault = find_move(run, old, ix);
         }
         if (fault != NULL) {
             add_refusal(&text, &count, id, name, fault);
@@ -254,6 +267,55 @@ static void add_kept(struct strbuf *out,
     }
 }
 
+/* Return the record of a task that has not begun. */
+static struct sched_record fresh_record(const struct plan_task *task)
+{
+    return (struct sched_record){
+        .state = TASK_WAITING,
+        .flags =
+            task->approve ? SCHED_RECORD_HELD | SCHED_RECORD_UNAPPROVED : 0,
+        .leader = ID_NONE,
+        .cause = ID_NONE,
+    };
+}
+
+/* A task that has not begun may need approval, or another time, from now on. */
+static void renew(const struct engine_run *run,
+                  const struct plan *old,
+                  uint32_t ix,
+                  struct sched_record *record)
+{
+    const struct plan_task *was = &old->tasks[ix];
+    const struct plan_task *is = &run->plan->tasks[ix];
+    if (record->attempts > 0 ||
+        (record->state != TASK_WAITING && record->state != TASK_READY)) {
+        return;
+    }
+    if (is->approve && !was->approve) {
+        record->flags |= SCHED_RECORD_HELD | SCHED_RECORD_UNAPPROVED;
+    }
+    if (plan_start_ns(old, was, run->created_ns) !=
+        plan_start_ns(run->plan, is, run->created_ns)) {
+        record->state = TASK_WAITING; /* as if it had never been ready */
+        record->ready_ns = 0;
+        record->ready_seq = 0;
+    }
+}
+
+/* A new deadline counts, even if the run was stopped by the old one. */
+static void move_deadline(struct engine_run *run, const struct plan *old)
+{
+    struct plan_time was = old->deadline;
+    struct plan_time is = run->plan->deadline;
+    if (was.kind == is.kind && was.value == is.value) {
+        return;
+    }
+    run->stored.deadline_over = false;
+    if (run->stored.stopped == SCHED_STOPPED_DEADLINE) {
+        run->stored.stopped = SCHED_NOT_STOPPED;
+    }
+}
+
 enum err update_judge(struct engine *engine,
                       struct updating *updating,
                       struct sched_record *records,
@@ -275,18 +337,16 @@ enum err update_judge(struct engine *engine,
                         "run",
                         run->id);
     }
-    static const struct sched_record fresh = {
-        .state = TASK_WAITING,
-        .leader = ID_NONE,
-        .cause = ID_NONE,
-    };
+    move_deadline(run, old);
     for (uint32_t ix = 0; ix < run->task_count; ix++) {
         bool was = ix < old->task_count && !revise_is_removed(old, ix);
         bool is = !revise_is_removed(run->plan, ix);
+        struct sched_record fresh = fresh_record(&run->plan->tasks[ix]);
         if (was && !is) {
             INVARIANT(!is_begun(&records[ix])); /* else rejected */
             struct sched_record record = fresh;
             record.state = TASK_SKIPPED;
+            record.flags = 0;
             record.version = records[ix].version;
             record.attempts = records[ix].attempts;
             record.token = records[ix].token;
@@ -300,6 +360,9 @@ enum err update_judge(struct engine *engine,
             records[ix].state = TASK_WAITING;
             records[ix].flags &= ~(uint32_t)SCHED_RECORD_CASCADED;
             records[ix].cause = ID_NONE;
+        }
+        if (was && is) {
+            renew(run, old, ix, &records[ix]);
         }
     }
     return ERR_OK;
@@ -331,6 +394,7 @@ void update_write(struct engine *engine, const struct updating *updating)
         .as.fragment.text_bytes = run->text_bytes,
     };
     store_batch_add(&engine->batch, &change);
+    rows_set_run(engine, updating->run); /* see move_deadline() */
     uint32_t changed = 0;
     uint32_t added = 0;
     uint32_t removed = 0;
@@ -363,6 +427,7 @@ bool update_is_same(const struct engine_run *run, const struct engine_run *made)
         .text = made->text,
         .len = made->text_bytes,
         .processors = run->processors,
+        .old_rules = run->rules < PLAN_RULES,
     };
     struct plan *plan = NULL;
     struct diag diag = {0};

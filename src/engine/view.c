@@ -40,6 +40,7 @@ struct engine_run_view engine_run(const struct engine *engine, uint32_t ix)
         .text = run->text,
         .text_bytes = run->text_bytes,
         .created_ns = run->created_ns,
+        .not_before_ns = run->not_before_ns,
         .plan = run->plan,
         .loaded = run->loaded,
         .sched = sched_run(engine->sched, (struct run_id){ix}),
@@ -133,6 +134,40 @@ const char *engine_stop_reason(const struct engine *engine,
     return reason != NULL ? reason : "no reason given";
 }
 
+uint32_t engine_stop_cause(const struct engine *engine, uint32_t run)
+{
+    INVARIANT(run < engine->run_count);
+    const struct engine_run *r = &engine->runs[run];
+    struct sched_run view = sched_run(engine->sched, (struct run_id){run});
+    for (uint32_t ix = 0;
+         view.stopped == SCHED_STOPPED_FAILURE && ix < r->task_count;
+         ix++) {
+        struct sched_task task =
+            sched_task(engine->sched, engine_core_task(engine, run, ix));
+        if (task.state == TASK_PARKED && task.parked == SCHED_PARKED_FAILED &&
+            r->plan->tasks[ix].settings.on_failure == PLAN_ON_FAILURE_STOP) {
+            return ix;
+        }
+    }
+    return PLAN_NONE;
+}
+
+void engine_add_stop(struct strbuf *out,
+                     const struct engine *engine,
+                     uint32_t run)
+{
+    struct sched_run view = sched_run(engine->sched, (struct run_id){run});
+    uint32_t cause = engine_stop_cause(engine, run);
+    if (view.stopped == SCHED_STOPPED_DEADLINE) {
+        strbuf_adds(out, "its deadline has passed");
+    } else {
+        strbuf_addf(out,
+                    "%s has failed",
+                    cause != PLAN_NONE ? engine->runs[run].plan->tasks[cause].id
+                                       : "a task");
+    }
+}
+
 bool engine_is_overridden(const struct engine *engine)
 {
     return engine->override;
@@ -143,6 +178,13 @@ engine_limit_set(const struct engine *engine, uint32_t run, uint32_t limit)
 {
     INVARIANT(run < engine->run_count);
     return caps_configured(engine, run, limit);
+}
+
+uint32_t
+engine_limit_percent(const struct engine *engine, uint32_t run, uint32_t limit)
+{
+    INVARIANT(run < engine->run_count);
+    return caps_percent(engine, run, limit);
 }
 
 int64_t

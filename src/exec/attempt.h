@@ -10,7 +10,7 @@
  *   log       output of the session
  *   result    JSON, written by the session ($SLUICE_RESULT)
  *   exit      written by the shim at the end, by rename
- *   progress, checkpoint, feedback, batch    see docs/attempts.md
+ *   progress, checkpoint, feedback, batch, queue    see docs/attempts.md
  *
  * record.c defines the formats of `started` and `exit`; attempt.c explains why
  * reading them is safe at any moment.

@@ -9,6 +9,7 @@
 #include "exec/attempt_result.h"
 
 #include "base/crash.h"
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/utc.h"
 
@@ -29,6 +30,15 @@ enum {
     REASON_BYTES_MAX = 4096,
     FEEDBACK_BYTES_MAX = 128 << 10,
     RESUME_BYTES_MAX = 4096,
+    GATES_MAX = 2000,
+    GATE_BYTES_MAX = 16 << 10, /* of a gate's output */
+    ID_BYTES_MIN = 40,         /* of a git object */
+    ID_BYTES_MAX = 64,
+    COMMIT_BYTES_MAX = 64,
+    OUTPUTS_MAX = 32,
+    OUTPUT_NAME_BYTES_MAX = 64,
+    OUTPUT_BYTES_MAX = 4 << 10,
+    OUTPUTS_BYTES_MAX = 32 << 10, /* of all texts together */
 };
 
 #define TOKENS_MAX INT64_C(1000000000000000)
@@ -92,7 +102,7 @@ static bool read_outcome(struct reader *reader,
         bad(reader,
             "outcome",
             " must be one of blocked, changes, checkpoint, done, failed, "
-            "refused");
+            "later, refused");
     }
     return said;
 }
@@ -140,6 +150,105 @@ read_retry_at(struct reader *reader, const json_t *root, int64_t *out)
             " must be seconds since 1970, or a time such as "
             "2030-01-31T12:00:00Z");
     }
+}
+
+/* Read `retry_after`: seconds, or a duration as a string. */
+static void
+read_retry_after(struct reader *reader, const json_t *root, int64_t *out)
+{
+    const json_t *value = get(reader, root, "retry_after");
+    const char *text = json_string_value(value);
+    double seconds = json_is_number(value) ? json_number_value(value) : 0;
+    if (seconds > 0 && seconds * 1e9 <= (double)DURATION_MAX_NS) {
+        *out = (int64_t)(seconds * 1e9);
+    } else if (text != NULL &&
+               duration_read(text, strlen(text), out) != ERR_OK) {
+        *out = 0;
+    }
+    if (value != NULL && *out <= 0) {
+        bad(reader,
+            "retry_after",
+            " must be seconds, or a duration such as 10m, at most 365 days");
+    }
+}
+
+/* Whether a text can be the name of an output. */
+static bool is_output_name(const char *text)
+{
+    size_t len = strlen(text);
+    bool letter = (text[0] >= 'A' && text[0] <= 'Z') ||
+                  (text[0] >= 'a' && text[0] <= 'z');
+    return letter && len <= OUTPUT_NAME_BYTES_MAX &&
+           strspn(text,
+                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                  "0123456789_") == len;
+}
+
+/* Read one output into `made`; return its length. */
+static size_t read_output(struct reader *reader,
+                          const char *name,
+                          const json_t *value,
+                          json_t *made)
+{
+    size_t len = json_string_length(value);
+    if (reader->err == ERR_OK && !is_output_name(name)) {
+        reader->err = diag_set(reader->diag,
+                               ERR_INVALID,
+                               "result: outputs: \"%.*s\" is not a name: use "
+                               "letters, digits and _, first a letter, at most "
+                               "64",
+                               OUTPUT_NAME_BYTES_MAX,
+                               name);
+    } else if (!json_is_string(value) || len > OUTPUT_BYTES_MAX) {
+        struct strbuf what = {0};
+        strbuf_addf(&what,
+                    ": %s %s",
+                    name,
+                    json_is_string(value)
+                        ? "is longer than 4 KiB: write long results to a file, "
+                          "and output its name"
+                        : "must be a string");
+        bad(reader, "outputs", strbuf_text(&what));
+        strbuf_release(&what);
+    } else {
+        char *text = clean(json_string_value(value), len, OUTPUT_BYTES_MAX);
+        (void)json_object_set_new(made, name, json_string(text));
+        mem_free(text);
+    }
+    return len;
+}
+
+/* Read `outputs`: an object of strings; empty: the same as none. */
+static void
+read_outputs(struct reader *reader, const json_t *object, char **out)
+{
+    const json_t *value = get(reader, object, "outputs");
+    if (value != NULL && !json_is_object(value)) {
+        bad(reader, "outputs", " must be an object of strings");
+    } else if (json_object_size(value) > OUTPUTS_MAX) {
+        bad(reader, "outputs", ": there are more than 32");
+    }
+    if (json_object_size(value) == 0 || reader->err != ERR_OK) {
+        return;
+    }
+    json_t *made = json_object();
+    json_t *all = json_object_get(object, "outputs");
+    size_t bytes = 0;
+    const char *name;
+    json_t *text;
+    json_object_foreach(all, name, text)
+    {
+        bytes += read_output(reader, name, text, made);
+    }
+    if (bytes > OUTPUTS_BYTES_MAX) {
+        bad(reader, "outputs", ": they are longer than 32 KiB together");
+    }
+    if (reader->err == ERR_OK) {
+        char *dumped = json_dumps(made, JSON_COMPACT | JSON_SORT_KEYS);
+        *out = mem_strdup(dumped);
+        free(dumped);
+    }
+    json_decref(made);
 }
 
 /* Read a number of tokens; return whether it exists. */
@@ -197,6 +306,8 @@ static void read_task(struct reader *reader,
     }
     read_text(reader, value, "reason", REASON_BYTES_MAX, &out->reason);
     read_text(reader, value, "feedback", FEEDBACK_BYTES_MAX, &out->feedback);
+    read_flag(reader, value, "final", &out->final);
+    read_outputs(reader, value, &out->outputs);
 }
 
 /* Read `tasks`, the outcomes of a batch. */
@@ -214,6 +325,78 @@ static void read_tasks(struct reader *reader,
     for (size_t ix = 0; ix < count && reader->err == ERR_OK; ix++) {
         out->task_count++;
         read_task(reader, json_array_get(tasks, ix), &out->tasks[ix]);
+    }
+}
+
+static const char *const gate_names[] = {
+    [ATTEMPT_GATE_PASSED] = "passed",
+    [ATTEMPT_GATE_FAILED] = "failed",
+    [ATTEMPT_GATE_FLAKY] = "flaky",
+};
+
+const char *attempt_gate_name(enum attempt_gate_verdict verdict)
+{
+    return gate_names[verdict];
+}
+
+bool attempt_gate_read(const char *name, enum attempt_gate_verdict *out)
+{
+    for (size_t ix = 0; name != NULL && ix < ARRAY_COUNT(gate_names); ix++) {
+        if (strcmp(name, gate_names[ix]) == 0) {
+            *out = (enum attempt_gate_verdict)ix;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a text can be the id of a git object. */
+static bool is_object(const char *text)
+{
+    size_t len = text != NULL ? strlen(text) : 0;
+    return len >= ID_BYTES_MIN && len <= ID_BYTES_MAX &&
+           strspn(text, "0123456789abcdef") == len;
+}
+
+/* Read one element of `gates`; false: it is none. */
+static bool read_gate(const json_t *value, struct attempt_gate *out)
+{
+    const char *tree = json_string_value(json_object_get(value, "tree"));
+    const char *commit = json_string_value(json_object_get(value, "commit"));
+    const json_t *command = json_object_get(value, "command");
+    json_int_t tries = json_integer_value(json_object_get(value, "tries"));
+    const char *verdict = json_string_value(json_object_get(value, "verdict"));
+    if (!is_object(tree) || !is_object(commit) || !json_is_string(command) ||
+        tries < 1 || tries > INT32_MAX ||
+        !attempt_gate_read(verdict, &out->verdict)) {
+        return false;
+    }
+    out->tree = mem_strdup(tree);
+    out->commit = mem_strdup(commit);
+    out->command = mem_strdup(json_string_value(command));
+    out->tries = (uint32_t)tries;
+    const json_t *output = json_object_get(value, "output");
+    if (json_is_string(output)) {
+        out->output = clean(json_string_value(output),
+                            json_string_length(output),
+                            GATE_BYTES_MAX);
+    }
+    return true;
+}
+
+/* Read `gates`. They have no effect on the outcome, and only those of a merge
+ * count: skip what is not valid. */
+static void read_gates(const json_t *root, struct attempt_result *out)
+{
+    const json_t *gates = json_object_get(root, "gates");
+    size_t count = json_array_size(gates);
+    count = count < GATES_MAX ? count : GATES_MAX;
+    out->gates = mem_zalloc(count, sizeof(out->gates[0]));
+    for (size_t ix = 0; ix < count; ix++) {
+        if (read_gate(json_array_get(gates, ix),
+                      &out->gates[out->gate_count])) {
+            out->gate_count++;
+        }
     }
 }
 
@@ -237,6 +420,51 @@ static void read_add(struct reader *reader, const json_t *root, char **out)
     free(made);
 }
 
+/* Read `queue`: how a merge went through its queue. */
+static void read_queue(struct reader *reader,
+                       const json_t *root,
+                       struct attempt_result *out)
+{
+    const json_t *queue = get(reader, root, "queue");
+    const json_t *restarts = json_object_get(queue, "restarts");
+    const json_t *on = json_object_get(queue, "on");
+    json_int_t count = json_integer_value(restarts);
+    out->restarts = count > 0 && count < UINT32_MAX ? (uint32_t)count : 0;
+    struct strbuf text = {0};
+    for (size_t ix = 0; ix < json_array_size(on); ix++) {
+        const json_t *task = json_array_get(on, ix);
+        size_t len = json_string_length(task);
+        if (len > 0 && text.len + len < REASON_BYTES_MAX) {
+            strbuf_adds(&text, text.len > 0 ? ", " : "");
+            strbuf_adds(&text, json_string_value(task));
+        }
+    }
+    if (text.len > 0) {
+        out->on = clean(text.text, text.len, REASON_BYTES_MAX);
+    }
+    strbuf_release(&text);
+}
+
+/* Copy a string member, or return NULL. */
+static char *text_of(const json_t *object, const char *name, size_t max)
+{
+    const json_t *value = json_object_get(object, name);
+    return json_is_string(value)
+               ? clean(json_string_value(value), json_string_length(value), max)
+               : NULL;
+}
+
+/* Read {"verdict": "failed", "commit": ID, "reason": TEXT}. sluice-git writes
+ * it; in a session's result it means nothing, whatever it is. */
+static void read_base(const json_t *root, struct attempt_result *out)
+{
+    const json_t *base = json_object_get(root, "base");
+    const char *verdict = json_string_value(json_object_get(base, "verdict"));
+    out->base_failed = verdict != NULL && strcmp(verdict, "failed") == 0;
+    out->base_commit = text_of(base, "commit", COMMIT_BYTES_MAX);
+    out->base_reason = text_of(base, "reason", REASON_BYTES_MAX);
+}
+
 static enum err
 read_root(const json_t *root, struct attempt_result *out, struct diag *diag)
 {
@@ -248,6 +476,12 @@ read_root(const json_t *root, struct attempt_result *out, struct diag *diag)
     read_text(&reader, root, "reason", REASON_BYTES_MAX, &out->reason);
     read_text(&reader, root, "feedback", FEEDBACK_BYTES_MAX, &out->feedback);
     read_retry_at(&reader, root, &out->retry_at_ns);
+    read_retry_after(&reader, root, &out->retry_after_ns);
+    if (out->retry_at_ns > 0 && out->retry_after_ns > 0) {
+        bad(&reader, "retry_at", " and retry_after: give one of them");
+    }
+    read_flag(&reader, root, "final", &out->final);
+    read_outputs(&reader, root, &out->outputs);
     /* A truncated value would name something else. */
     const json_t *resume = get(&reader, root, "resume");
     if (json_string_length(resume) > RESUME_BYTES_MAX) {
@@ -260,7 +494,10 @@ read_root(const json_t *root, struct attempt_result *out, struct diag *diag)
     read_flag(&reader, root, "progress", &out->progress);
     read_usage(&reader, root, out);
     read_tasks(&reader, root, out);
+    read_gates(root, out);
     read_add(&reader, root, &out->add);
+    read_queue(&reader, root, out);
+    read_base(root, out);
     return reader.err;
 }
 
@@ -364,11 +601,36 @@ void attempt_result_release(struct attempt_result *result)
         mem_free(result->tasks[ix].task);
         mem_free(result->tasks[ix].reason);
         mem_free(result->tasks[ix].feedback);
+        mem_free(result->tasks[ix].outputs);
     }
     mem_free(result->tasks);
+    for (uint32_t ix = 0; ix < result->gate_count; ix++) {
+        mem_free(result->gates[ix].tree);
+        mem_free(result->gates[ix].commit);
+        mem_free(result->gates[ix].command);
+        mem_free(result->gates[ix].output);
+    }
+    mem_free(result->gates);
     mem_free(result->reason);
     mem_free(result->feedback);
     mem_free(result->resume);
+    mem_free(result->outputs);
     mem_free(result->add);
+    mem_free(result->on);
+    mem_free(result->base_commit);
+    mem_free(result->base_reason);
     *result = (struct attempt_result){0};
+}
+
+const char *attempt_result_outputs(const struct attempt_result *result,
+                                   const char *task)
+{
+    const char *outputs = result->outputs;
+    for (uint32_t ix = 0; ix < result->task_count; ix++) {
+        const struct attempt_task_result *said = &result->tasks[ix];
+        if (said->outputs != NULL && strcmp(said->task, task) == 0) {
+            outputs = said->outputs;
+        }
+    }
+    return outputs;
 }

@@ -68,6 +68,7 @@ enum err exec_find_program(const char *name,
         "../libexec/sluice/", /* installed */
         "../agent/",          /* in a build directory */
         "../exec/",
+        "../exec/sandbox/",
         "../git/",
     };
     const char *chosen = getenv(variable);

@@ -25,12 +25,16 @@ static const struct row rows[OUTCOME_COUNT] = {
     [OUTCOME_CHECKPOINT] = {"checkpoint", OUTCOME_EXIT_DONE, true},
     [OUTCOME_LOST] = {"lost", OUTCOME_EXIT_FAILED, false},
     [OUTCOME_STOPPED] = {"stopped", OUTCOME_EXIT_FAILED, false},
+    [OUTCOME_LATER] = {"later", OUTCOME_EXIT_LATER, true},
+    /* After OUTCOME_FAILED: its name reads as that. */
+    [OUTCOME_FATAL] = {"failed", OUTCOME_EXIT_FATAL, false},
 };
 
 static const char *const lacks[] = {
     [OUTCOME_LACKS_ANSWER] = "answer",
     [OUTCOME_LACKS_MONEY] = "budget",
     [OUTCOME_LACKS_START] = "start",
+    [OUTCOME_LACKS_BASE] = "base",
 };
 
 const char *outcome_name(enum sched_outcome outcome)

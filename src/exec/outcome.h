@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-enum { OUTCOME_COUNT = OUTCOME_STOPPED + 1 };
+enum { OUTCOME_COUNT = OUTCOME_FATAL + 1 };
 
 /* Exit codes of sessions with a meaning. All others are failures. */
 enum {
@@ -19,14 +19,16 @@ enum {
     OUTCOME_EXIT_FAILED = 1,
     OUTCOME_EXIT_CHANGES = 20,
     OUTCOME_EXIT_BLOCKED = 30,
+    OUTCOME_EXIT_LATER = 40,
+    OUTCOME_EXIT_FATAL = 50,
     OUTCOME_EXIT_REFUSED = 75,
 };
 
 /* "done", "failed", "refused", "changes", "blocked", "checkpoint", "lost",
- * "stopped". */
+ * "stopped", "later"; OUTCOME_FATAL is "failed", too. */
 const char *outcome_name(enum sched_outcome outcome);
 
-/* The reverse; false: `name` is NULL or no outcome. */
+/* The reverse, without OUTCOME_FATAL; false: `name` is NULL or no outcome. */
 bool outcome_read(const char *name, enum sched_outcome *out);
 
 /* The same for a result, which cannot claim to be lost or stopped. */
@@ -37,9 +39,11 @@ enum outcome_lack {
     OUTCOME_LACKS_ANSWER, /* an operator's answer or decision */
     OUTCOME_LACKS_MONEY,  /* its task has too little budget */
     OUTCOME_LACKS_START,  /* it could not be started */
+    OUTCOME_LACKS_BASE,   /* the base fails its gate */
 };
 
-/* "answer", "budget", "start"; an unknown name or NULL means an answer. */
+/* "answer", "budget", "start", "base"; an unknown name or NULL means an answer.
+ */
 const char *outcome_lack_name(enum outcome_lack lack);
 enum outcome_lack outcome_read_lack(const char *name);
 

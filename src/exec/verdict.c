@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/verdict.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
 
 #include <errno.h>
@@ -55,14 +56,20 @@ static bool is_empty(const struct attempt_result *result)
            result->output_tokens == 0;
 }
 
-enum sched_outcome verdict_of_code(int code,
+static bool has_time(const struct attempt_result *result)
+{
+    return result->retry_at_ns > 0 || result->retry_after_ns > 0;
+}
+
+/* The worse of an exit code and a result. */
+static enum sched_outcome worse_of(int code,
                                    const struct attempt_result *result)
 {
     enum sched_outcome outcome = outcome_of_code(code);
     if (outcome == OUTCOME_DONE && result->has_outcome) {
         return result->outcome;
     }
-    if (outcome == OUTCOME_DONE && result->retry_at_ns > 0) {
+    if (outcome == OUTCOME_DONE && has_time(result)) {
         return OUTCOME_REFUSED; /* a limit, reported with exit code 0 */
     }
     if (outcome == OUTCOME_FAILED && result->has_outcome &&
@@ -70,6 +77,13 @@ enum sched_outcome verdict_of_code(int code,
         return result->outcome; /* the kind of failure, not a denial of it */
     }
     return outcome;
+}
+
+enum sched_outcome verdict_of_code(int code,
+                                   const struct attempt_result *result)
+{
+    enum sched_outcome outcome = worse_of(code, result);
+    return outcome == OUTCOME_FAILED && result->final ? OUTCOME_FATAL : outcome;
 }
 
 /* The session exited by itself. */
@@ -97,9 +111,14 @@ static struct verdict of_exit(const struct attempt_exit *end,
         verdict.missing = true;
     }
     verdict.lacks = result->lacks;
-    verdict.retry_at_ns = result->retry_at_ns;
+    verdict.retry_at_ns =
+        result->retry_after_ns > 0
+            ? duration_sum(end->ended_ns, result->retry_after_ns)
+            : result->retry_at_ns;
     if (result->reason != NULL) {
         strbuf_adds(reason, result->reason);
+    } else if (verdict.outcome == OUTCOME_LATER) {
+        strbuf_adds(reason, "it asked to be run again later");
     } else if (verdict.outcome != OUTCOME_DONE) {
         add_end(reason, end);
     }
@@ -164,7 +183,8 @@ enum sched_outcome verdict_of_task(const struct verdict *verdict,
             /* A session that failed as a whole completed none of its tasks. */
             if (named != OUTCOME_REFUSED &&
                 (verdict->outcome == OUTCOME_DONE || named != OUTCOME_DONE)) {
-                outcome = named;
+                outcome = named == OUTCOME_FAILED && said->final ? OUTCOME_FATAL
+                                                                 : named;
                 *reason_out = said->reason != NULL || named == OUTCOME_DONE
                                   ? said->reason
                                   : "reported by its session without a reason";

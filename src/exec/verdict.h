@@ -5,7 +5,8 @@
  * A session reports by its exit code; its result file may add to it. If both
  * exist, the worse counts: a result "done" does not make a crash a success, and
  * exit code 0 does not make a refusal one. A command that cannot run (exit code
- * 126 or 127, or a failed start) is blocked: a retry does not help. Pure.
+ * 126 or 127, or a failed start) is blocked: a retry does not help. A failure
+ * with `final` in its result is OUTCOME_FATAL. Pure.
  */
 #ifndef EXEC_VERDICT_H
 #define EXEC_VERDICT_H
@@ -17,7 +18,8 @@
 
 struct verdict {
     enum sched_outcome outcome;
-    int64_t retry_at_ns; /* of a refusal, wall clock; 0: no time given */
+    int64_t retry_at_ns; /* of a refusal or snooze, wall clock; 0: no time was
+                            given */
     bool cannot_tell;    /* killed, or never ran: implies nothing about the work
                             of others, whatever the outcome */
     bool batch;          /* of several tasks: it must name each finished task */

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The fence is a ref to a blob that holds a fencing token. Moving the agent
- * branch verifies it in the same transaction, so git itself rejects a
- * superseded attempt, regardless of the state of the store or of any process.
- */
 #include "git/agent.h"
 
 #include "base/crash.h"
+#include "git/fence.h"
+#include "git/fetch.h"
 #include "git/log.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +149,49 @@ meet_other(struct agent *agent, const struct git_id *owner, struct diag *diag)
     return err;
 }
 
+/* Refuse refs whose names do or do not contain the repo, unlike ours: git
+ * allows no branch "x" beside "x/main". */
+static enum err
+deny_scope(const struct agent *agent, const char *owner, struct diag *diag)
+{
+    return diag_set(
+        diag,
+        ERR_DENIED,
+        "%s has the branches of a run \"%s\" whose plan had %s repo "
+        "with this path: use that plan, rename this run, or remove "
+        "the refs beside %s",
+        agent->options->repo,
+        agent->options->run,
+        agent->names.above != NULL ? "one" : "more than one",
+        owner);
+}
+
+/* Before the first ref of the run is created: refuse refs of the run that
+ * contain the name of a repo. */
+static enum err check_scope(struct agent *agent, struct diag *diag)
+{
+    struct strbuf prefix = {0};
+    struct strbuf list = {0};
+    strbuf_add(&prefix,
+               agent->names.owner,
+               strlen(agent->names.owner) - strlen("owner"));
+    enum err err =
+        git_list_refs(agent->git, PROC_ARGS(strbuf_text(&prefix)), &list, diag);
+    size_t cursor = 0;
+    const char *line;
+    while (err == ERR_OK && (line = git_next_line(&list, &cursor)) != NULL) {
+        const char *ref = line + strcspn(line, " ") + 1;
+        const char *last = strrchr(ref, '/');
+        if (last != NULL && strcmp(last, "/owner") == 0 &&
+            strcmp(ref, agent->names.owner) != 0) {
+            err = deny_scope(agent, ref, diag);
+        }
+    }
+    strbuf_release(&prefix);
+    strbuf_release(&list);
+    return err;
+}
+
 /* Refuse to create the branch again: it would lack the earlier merges. */
 static enum err deny_gone(const struct agent *agent, struct diag *diag)
 {
@@ -174,6 +213,32 @@ static enum err make_ref(struct agent *agent,
     return git_change_refs(agent->git, &change, 1, why, diag);
 }
 
+enum err
+agent_find_base(struct agent *agent, struct git_id *out, struct diag *diag)
+{
+    enum err err = ERR_NOT_FOUND;
+    if (agent->options->checkout.fetch) {
+        err = git_resolve(agent->git, agent->names.base, out, diag);
+    }
+    if (err == ERR_NOT_FOUND) {
+        err = git_resolve(agent->git, agent->options->base, out, diag);
+    }
+    return err;
+}
+
+enum err
+agent_update_base(struct agent *agent, struct git_id *out, struct diag *diag)
+{
+    enum err err = ERR_OK;
+    if (agent->options->checkout.fetch) {
+        err = fetch_base(agent->git,
+                         agent->options->base,
+                         agent->names.base,
+                         diag);
+    }
+    return err == ERR_OK ? agent_find_base(agent, out, diag) : err;
+}
+
 /* Create the missing refs in an order that is safe in a crash: an agent branch
  * always has an owner. */
 static enum err make_missing(struct agent *agent,
@@ -183,6 +248,9 @@ static enum err make_missing(struct agent *agent,
 {
     enum err err = ERR_OK;
     if (refs[0].id.text[0] == '\0') {
+        err = check_scope(agent, diag);
+    }
+    if (err == ERR_OK && refs[0].id.text[0] == '\0') {
         err = make_ref(agent, agent->names.owner, owner, "sluice", diag);
         crash_point("git-owner-set");
     }
@@ -190,7 +258,7 @@ static enum err make_missing(struct agent *agent,
         return err;
     }
     struct git_id base;
-    err = git_resolve(agent->git, agent->options->base, &base, diag);
+    err = agent_update_base(agent, &base, diag);
     if (err != ERR_OK) {
         return err == ERR_NOT_FOUND ? ERR_INVALID : err;
     }
@@ -217,8 +285,13 @@ static enum err find_branch(struct agent *agent, struct diag *diag)
             {.name = agent->names.owner},
             {.name = agent->names.agent},
             {.name = agent->names.fence},
+            {.name = agent->names.above},
         };
-        err = git_read_refs(agent->git, refs, ARRAY_COUNT(refs), diag);
+        size_t count = ARRAY_COUNT(refs) - (agent->names.above == NULL ? 1 : 0);
+        err = git_read_refs(agent->git, refs, count, diag);
+        if (err == ERR_OK && refs[3].id.text[0] != '\0') {
+            return deny_scope(agent, agent->names.above, diag);
+        }
         bool owned = strcmp(refs[0].id.text, owner.text) == 0;
         bool made = refs[1].id.text[0] != '\0';
         bool foreign = !owned && (made || refs[0].id.text[0] != '\0');
@@ -252,6 +325,7 @@ enum err agent_open(struct agent *agent,
     *agent = (struct agent){.options = options};
     names_init(&agent->names,
                options->run,
+               options->entry,
                options->group != NULL ? options->group : "");
     enum err err = git_open(&agent->git, options->repo, diag);
     if (err == ERR_OK) {
@@ -270,96 +344,89 @@ void agent_close(struct agent *agent)
     *agent = (struct agent){0};
 }
 
-/* Read the token in the fence; 0: none yet. */
-static enum err read_fence(struct agent *agent,
-                           struct git_id *blob_out,
-                           uint64_t *token_out,
-                           struct diag *diag)
+/* Return the fences of the groups of tasks, after `first` unused ones. */
+static struct fence *make_fences(const struct agent *agent,
+                                 const struct agent_member *const *members,
+                                 size_t count,
+                                 size_t first,
+                                 struct arena *arena)
 {
-    struct git_ref ref = {.name = agent->names.fence};
-    enum err err = git_read_refs(agent->git, &ref, 1, diag);
-    struct strbuf text = {0};
-    if (err == ERR_OK) {
-        err = git_read_blob(agent->git, &ref.id, &text, diag);
+    struct fence *fences = arena_alloc(arena, first + count, sizeof(*fences));
+    for (size_t ix = 0; ix < count; ix++) {
+        struct names names;
+        names_init(&names,
+                   agent->options->run,
+                   agent->options->entry,
+                   members[ix]->group);
+        fences[first + ix] = (struct fence){
+            .ref = arena_strndup(arena,
+                                 names.group_fence,
+                                 strlen(names.group_fence)),
+            .task = members[ix]->task,
+            .token = agent->options->token,
+            .alone = true,
+        };
+        names_release(&names);
     }
-    *blob_out = ref.id;
-    *token_out = strtoull(strbuf_text(&text), NULL, 10);
-    strbuf_release(&text);
-    return err;
+    return fences;
 }
 
-static enum err
-deny_token(const struct agent *agent, uint64_t newer, struct diag *diag)
+enum err agent_fence(struct agent *agent,
+                     const struct agent_member *const *members,
+                     size_t count,
+                     struct diag *diag)
 {
-    return diag_set(diag,
-                    ERR_DENIED,
-                    "this attempt (token %" PRIu64
-                    ") is superseded: the attempt with token %" PRIu64
-                    " merges into %s now",
-                    agent->options->token,
-                    newer,
-                    git_short_name(agent->names.agent));
-}
-
-static void add_token(struct strbuf *out, const struct agent *agent)
-{
-    strbuf_addf(out, "%" PRIu64 "\n", agent->options->token);
-}
-
-enum err agent_fence(struct agent *agent, struct diag *diag)
-{
-    struct git_id before;
-    struct git_id blob;
-    uint64_t token = 0;
-    enum err err = read_fence(agent, &before, &token, diag);
-    if (err == ERR_OK && token > agent->options->token) {
-        return deny_token(agent, token, diag);
+    struct arena arena = {0};
+    struct fence *fences = make_fences(agent, members, count, 0, &arena);
+    for (size_t ix = 0; ix < count; ix++) {
+        fences[ix].take = true;
     }
-    if (err != ERR_OK || token == agent->options->token) {
-        return err;
-    }
-    struct strbuf text = {0};
-    add_token(&text, agent);
-    err = git_put_blob(agent->git, strbuf_text(&text), &blob, diag);
-    strbuf_release(&text);
-    struct git_ref_change change = {
-        .ref = agent->names.fence,
-        .to = blob.text,
-        .from = before.text,
-    };
     crash_point("git-before-fence");
-    if (err == ERR_OK) {
-        err = git_change_refs(agent->git, &change, 1, "sluice", diag);
-    }
+    enum err err = fence_change(agent->git,
+                                fences,
+                                count,
+                                "",
+                                false,
+                                "sluice: begin",
+                                diag);
     crash_point("git-fenced");
+    arena_release(&arena);
     return err;
 }
 
 enum err agent_move(struct agent *agent,
+                    const struct agent_member *const *members,
+                    size_t count,
                     const struct git_id *from,
                     const struct git_id *to,
                     struct diag *diag)
 {
-    struct git_id blob;
-    uint64_t token = 0;
-    enum err err = read_fence(agent, &blob, &token, diag);
-    if (err != ERR_OK) {
-        return err;
-    }
-    if (token != agent->options->token) {
-        return deny_token(agent, token, diag);
-    }
-    struct git_ref_change changes[] = {
-        {.ref = agent->names.fence, .from = blob.text},
-        {.ref = agent->names.agent, .to = to->text, .from = from->text},
+    struct arena arena = {0};
+    struct fence *fences = make_fences(agent, members, count, 1, &arena);
+    fences[0] = (struct fence){
+        .ref = agent->names.fence,
+        .task = "",
+        .token = agent->options->token,
+        .alone = true,
+        .take = true,
     };
+    struct strbuf line = {0};
+    strbuf_addf(&line,
+                "update %s %s %s\n",
+                agent->names.agent,
+                to->text,
+                from->text);
     crash_point("git-before-move");
-    err = git_change_refs(agent->git,
-                          changes,
-                          ARRAY_COUNT(changes),
-                          "sluice: merge",
-                          diag);
+    enum err err = fence_change(agent->git,
+                                fences,
+                                count + 1,
+                                strbuf_text(&line),
+                                false,
+                                "sluice: merge",
+                                diag);
     crash_point("git-moved");
+    strbuf_release(&line);
+    arena_release(&arena);
     return err;
 }
 

@@ -14,14 +14,33 @@
 
 #include <stdint.h>
 
+/* Paths inside a repository: relative, without "..". */
+enum { CHECKOUT_PATHS_MAX = 64 };
+struct checkout_paths {
+    const char *items[CHECKOUT_PATHS_MAX];
+    size_t count;
+};
+
+/* Set-up of the checkouts of a repository, from the plan. */
+struct checkout_options {
+    struct checkout_paths keep; /* may stay in a checkout between gates */
+    struct checkout_paths copy; /* from the user's files to the checkout */
+    bool remote_keep;           /* remotes can be pushed to */
+    bool fetch;                 /* fetch the base before it is used */
+    bool once;                  /* run the prepare command once in a checkout */
+};
+
 /* Run, repository and attempt. All strings are borrowed. */
 struct agent_options {
     const char *repo;  /* absolute path */
     const char *base;  /* branch or commit */
     const char *run;   /* id */
+    const char *entry; /* see names_add_branch() */
     const char *owner; /* differs for every run of every store */
     const char *group; /* id; NULL: none */
     uint64_t token;    /* fencing token of the attempt */
+    struct checkout_options checkout;
+    const char *const *sandbox; /* words that confine a command; NULL: none */
 };
 
 /* A task of a session, or a task whose branch is merged. */
@@ -29,6 +48,7 @@ struct agent_member {
     const char *task;  /* id */
     const char *group; /* id */
     const char *title; /* or NULL */
+    const char *agent; /* who implemented it, or NULL */
 };
 
 struct agent {
@@ -48,13 +68,35 @@ MUST_USE enum err agent_open(struct agent *agent,
                              struct diag *diag);
 void agent_close(struct agent *agent);
 
-/* Keep all attempts with a smaller token from moving the agent branch from now
- * on. ERR_DENIED: this attempt is itself superseded. */
-MUST_USE enum err agent_fence(struct agent *agent, struct diag *diag);
+/* Find the commit of the base: the fetched one, if the base is fetched, else
+ * the user's. ERR_NOT_FOUND: it does not exist. */
+MUST_USE enum err
+agent_find_base(struct agent *agent, struct git_id *out, struct diag *diag);
 
-/* Move the agent branch from `from` to `to`. ERR_CONFLICT: it has moved;
- * ERR_DENIED: this attempt is superseded. */
+/* The same, after fetching it, if it is fetched. ERR_UNAVAILABLE: its remote
+ * cannot be reached. */
+MUST_USE enum err
+agent_update_base(struct agent *agent, struct git_id *out, struct diag *diag);
+
+/*
+ * Take the fences of the groups of these tasks: from now on, no attempt with a
+ * smaller token keeps or merges what it did for them. ERR_DENIED: this attempt
+ * is itself superseded.
+ */
+MUST_USE enum err agent_fence(struct agent *agent,
+                              const struct agent_member *const *members,
+                              size_t count,
+                              struct diag *diag);
+
+/*
+ * Move the agent branch from `from` to `to`, which merges the groups of these
+ * tasks; their fences are taken. No attempt with a smaller token moves the
+ * branch afterwards. ERR_CONFLICT: the branch has moved; ERR_DENIED: this
+ * attempt is superseded.
+ */
 MUST_USE enum err agent_move(struct agent *agent,
+                             const struct agent_member *const *members,
+                             size_t count,
                              const struct git_id *from,
                              const struct git_id *to,
                              struct diag *diag);

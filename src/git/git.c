@@ -27,9 +27,9 @@
 #include <unistd.h>
 
 enum {
-    ARGS_MAX = 40,
-    REFS_MAX = ARGS_MAX - 5, /* read in one call */
-    CODE_ERROR = 128,        /* first code of git's own errors */
+    ARGS_MAX = 300,
+    REFS_MAX = 35,    /* read in one call */
+    CODE_ERROR = 128, /* first code of git's own errors */
     ID_BYTES_MIN = 40,
 };
 
@@ -43,7 +43,7 @@ struct git {
     size_t config_count;
     bool helper_reset; /* the repository's credential helpers are off */
     bool stale; /* a command ran that may have changed the configuration */
-    const char *looked_at; /* worktree of the last check, or NULL */
+    const char *looked_at; /* place of the last check, or NULL */
     struct strbuf keys;    /* overridden keys, each NUL-terminated */
 };
 
@@ -63,7 +63,7 @@ static const char *const variables[] = {
     "GIT_COMMITTER_EMAIL=sluice@localhost",
     "GIT_COMMITTER_NAME=sluice",
     "GIT_EDITOR=true",
-    "GIT_GRAFT_FILE=/dev/null",
+    "GIT_GRAFT_FILE=/dev/null/none", /* GIT_NO_GRAFTS */
     "GIT_NO_REPLACE_OBJECTS=1",
     "GIT_OPTIONAL_LOCKS=0",
     "GIT_PAGER=cat",
@@ -71,20 +71,27 @@ static const char *const variables[] = {
     "LC_ALL=C",
 };
 
-/* Only a push may use a protocol: in a partial clone, other commands would
- * fetch missing objects with programs that the repository names. */
+/* Only a push and a fetch may use a protocol: in a partial clone, other
+ * commands would fetch missing objects with programs that the repository names.
+ */
 #define PROTOCOLS "GIT_ALLOW_PROTOCOL="
 static const char protocols_none[] = PROTOCOLS "none";
-static const char protocols_push[] = PROTOCOLS "file:http:https:ssh";
+static const char protocols_remote[] = PROTOCOLS "file:http:https:ssh";
+static const char protocols_foreign[] = PROTOCOLS "http:https:ssh";
 
-/* Wait a while for a ref that a live process has locked. Read the parents of
- * commits from the commits, not from the commit-graph file. */
+/*
+ * Wait a while for a ref that a live process has locked. Read the parents of
+ * commits from the commits, not from the commit-graph file. Notice every change
+ * of a file: a session can set all its times but the ctime. Keep the index in
+ * one file, which can be copied.
+ */
 static const char *const settings[][2] = {
     {"advice.detachedHead", "false"},
     {"advice.graftFileDeprecated", "false"},
     {"advice.pushUpdateRejected", "false"},
     {"commit.gpgSign", "false"},
     {"core.askPass", ""},
+    {"core.checkStat", "default"},
     {"core.commitGraph", "false"},
     {"core.editor", "true"},
     {"core.filesRefLockTimeout", "10000"},
@@ -93,7 +100,9 @@ static const char *const settings[][2] = {
     {"core.hooksPath", "/dev/null"},
     {"core.packedRefsTimeout", "10000"},
     {"core.preferSymlinkRefs", "false"},
+    {"core.splitIndex", "false"},
     {"core.sshCommand", "ssh -oBatchMode=yes"},
+    {"core.trustCtime", "true"},
     {"gc.auto", "0"},
     {"gpg.openpgp.program", "false"},
     {"gpg.program", "false"},
@@ -142,11 +151,14 @@ static const char *const harmless[] = {
     "config",
     "for-each-ref",
     "hash-object",
+    "index-pack",
     "log",
     "merge-base",
+    "pack-objects",
     "remote",
     "rev-list",
     "rev-parse",
+    "unpack-objects",
 };
 
 /* Commands that run hooks only: a new hook needs a change of configuration. */
@@ -320,21 +332,64 @@ is_among(const char *const *names, size_t count, const char *command)
     return false;
 }
 
-/* Return the environment of one call, for mem_free(). The directory is the
- * worktree, regardless of core.worktree. */
-static const char **env_of(const struct git *git,
-                           const struct git_call *call,
-                           struct strbuf *worktree)
+static const char *protocols_of(const struct git_call *call)
 {
-    const char **env = mem_zalloc(git->env_count + 2, sizeof(env[0]));
+    if (call->network == GIT_FOREIGN) {
+        return protocols_foreign;
+    }
     bool push = strcmp(call->args[0], "push") == 0;
+    return push || call->network == GIT_REMOTE ? protocols_remote
+                                               : protocols_none;
+}
+
+/* Append "NAME=VALUE", NUL-terminated, to the variables. */
+static void add_variable(struct strbuf *out,
+                         const char *name,
+                         const char *value,
+                         const char *end)
+{
+    strbuf_addf(out, "%s=%s%s", name, value, end);
+    strbuf_add(out, "", 1);
+}
+
+/*
+ * Append the variables that direct one call. The folder is the working tree,
+ * regardless of core.worktree. With `objects`, new objects are created there,
+ * and the repository's are borrowed.
+ */
+static void add_variables(struct strbuf *out,
+                          const struct git *git,
+                          const struct git_call *call)
+{
+    const char *dir = call->dir != NULL ? call->dir : call->folder;
+    if (call->folder != NULL) {
+        add_variable(out, "GIT_WORK_TREE", call->folder, "");
+        add_variable(out, "GIT_DIR", dir, call->dir != NULL ? "" : "/.git");
+    }
+    if (call->objects != NULL) {
+        add_variable(out, "GIT_OBJECT_DIRECTORY", call->objects, "");
+        add_variable(out,
+                     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+                     git->common_dir,
+                     "/objects");
+    }
+}
+
+/* Return the environment of one call, for mem_free(). */
+static const char **
+env_of(const struct git *git, const struct git_call *call, struct strbuf *own)
+{
+    enum { OWN_MAX = 4 };
+    const char **env = mem_zalloc(git->env_count + OWN_MAX + 1, sizeof(env[0]));
     for (size_t ix = 0; ix < git->env_count; ix++) {
         bool protocols = git->env[ix] == protocols_none;
-        env[ix] = protocols && push ? protocols_push : git->env[ix];
+        env[ix] = protocols ? protocols_of(call) : git->env[ix];
     }
-    if (call->folder != NULL) {
-        strbuf_addf(worktree, "GIT_WORK_TREE=%s", call->folder);
-        env[git->env_count] = strbuf_text(worktree);
+    size_t count = git->env_count;
+    add_variables(own, git, call);
+    for (size_t at = 0; at < own->len; at += strlen(own->text + at) + 1) {
+        INVARIANT(count < git->env_count + OWN_MAX);
+        env[count++] = own->text + at;
     }
     return env;
 }
@@ -345,21 +400,24 @@ static enum err call_git(const struct git *git,
                          int *code_out,
                          struct diag *diag)
 {
-    const char *argv[ARGS_MAX] = {"git"};
-    size_t count = 1;
-    for (size_t ix = 0; call->args[ix] != NULL; ix++) {
-        INVARIANT(count < ARGS_MAX - 1);
-        argv[count++] = call->args[ix];
+    size_t count = 0;
+    while (call->args[count] != NULL) {
+        count++;
     }
+    const char **argv = mem_zalloc(count + 2, sizeof(argv[0]));
+    argv[0] = "git";
+    memcpy(argv + 1, call->args, count * sizeof(argv[0]));
     struct strbuf errors = {0};
-    struct strbuf worktree = {0};
-    const char **env = env_of(git, call, &worktree);
+    struct strbuf own = {0};
+    const char **env = env_of(git, call, &own);
     struct proc proc = {
         .argv = argv,
         .env = env,
         .folder = call->folder != NULL ? call->folder : git->path,
         .input = call->input,
+        .input_fd = call->input_fd,
         .output = call->output,
+        .output_fd = call->output_fd,
         .errors = &errors,
     };
     struct proc_end end;
@@ -371,15 +429,18 @@ static enum err call_git(const struct git *git,
         err = judge(call, &proc, &end, diag);
     }
     strbuf_release(&errors);
-    strbuf_release(&worktree);
+    strbuf_release(&own);
     mem_free(env);
+    mem_free(argv);
     return err;
 }
 
 /* Override the programs that the repository configures for calls in a
  * directory; NULL: in the repository. */
-static enum err
-disarm_all(struct git *git, const char *folder, struct diag *diag)
+static enum err disarm_all(struct git *git,
+                           const char *folder,
+                           const char *dir,
+                           struct diag *diag)
 {
     struct strbuf list = {0};
     struct git_call call = {
@@ -390,6 +451,7 @@ disarm_all(struct git *git, const char *folder, struct diag *diag)
                           "--get-regexp",
                           OWN_KEYS),
         .folder = folder,
+        .dir = dir,
         .output = &list,
         .quiet = true,
         .codes = 1,
@@ -453,7 +515,7 @@ enum err git_open(struct git **out, const char *path, struct diag *diag)
     make_env(git);
     enum err err = find_common_dir(git, diag);
     if (err == ERR_OK) {
-        err = disarm_all(git, NULL, diag);
+        err = disarm_all(git, NULL, NULL, diag);
     }
     if (err != ERR_OK) {
         git_close(git);
@@ -483,30 +545,40 @@ const char *git_common_dir(const struct git *git)
     return git->common_dir;
 }
 
-/* Return whether a call requires a check of the configuration. */
+/* Return the directory whose configuration a call uses; NULL: the user's. */
+static const char *place_of(const struct git_call *call)
+{
+    return call->dir != NULL ? call->dir : call->folder;
+}
+
+/* Return whether a call requires a check of the configuration. Only sluice
+ * writes to a git directory outside of the folder: one check is enough. */
 static bool must_look(const struct git *git, const struct git_call *call)
 {
     const char *command = call->args[0];
+    const char *place = place_of(call);
     if (is_among(harmless, ARRAY_COUNT(harmless), command)) {
         return false;
     }
-    bool known =
-        call->folder == NULL ||
-        (git->looked_at != NULL && strcmp(git->looked_at, call->folder) == 0);
+    bool known = place == NULL ||
+                 (git->looked_at != NULL && strcmp(git->looked_at, place) == 0);
     return git->stale || !known ||
-           !is_among(hooked, ARRAY_COUNT(hooked), command);
+           (call->dir == NULL &&
+            !is_among(hooked, ARRAY_COUNT(hooked), command));
 }
 
 /* Check the configuration. */
-static enum err look(struct git *git, const char *folder, struct diag *diag)
+static enum err
+look(struct git *git, const struct git_call *call, struct diag *diag)
 {
-    enum err err = disarm_all(git, folder, diag);
+    const char *place = place_of(call);
+    enum err err = disarm_all(git, call->folder, call->dir, diag);
     if (err == ERR_OK) {
         git->stale = false;
     }
-    if (err == ERR_OK && folder != NULL &&
-        (git->looked_at == NULL || strcmp(git->looked_at, folder) != 0)) {
-        git->looked_at = arena_strndup(&git->arena, folder, strlen(folder));
+    if (err == ERR_OK && place != NULL &&
+        (git->looked_at == NULL || strcmp(git->looked_at, place) != 0)) {
+        git->looked_at = arena_strndup(&git->arena, place, strlen(place));
     }
     return err;
 }
@@ -522,7 +594,7 @@ enum err git_call(struct git *git,
                   struct diag *diag)
 {
     if (must_look(git, call)) {
-        enum err err = look(git, call->folder, diag);
+        enum err err = look(git, call, diag);
         if (err != ERR_OK) {
             return err;
         }

@@ -9,12 +9,21 @@
 
 #include "git/proc.h"
 
+/* A file that cannot exist: of any other one, even an empty one, git says in
+ * some commands that grafts are deprecated. */
+#define GIT_NO_GRAFTS "/dev/null/none"
+
 /* Bytes of an object id string, SHA-1 or SHA-256, with the NUL. */
 enum { GIT_ID_BYTES = 65 };
 
 struct git_id {
     char text[GIT_ID_BYTES]; /* "": none */
 };
+
+static inline bool git_is_set(const struct git_id *id)
+{
+    return id->text[0] != '\0';
+}
 
 struct git;
 
@@ -31,14 +40,27 @@ void git_close(struct git *git);
 const char *git_path(const struct git *git);
 const char *git_common_dir(const struct git *git);
 
+/* Protocols that a call may use. Only a push, which is GIT_REMOTE by itself,
+ * and a fetch have a reason to. */
+enum git_network {
+    GIT_OFFLINE,
+    GIT_REMOTE,  /* to a remote of the user's configuration */
+    GIT_FOREIGN, /* to a URL in a commit: no file of this machine */
+};
+
 /* One call of git. */
 struct git_call {
     const char *const *args; /* NULL-terminated, without "git" */
-    const char *folder;      /* a worktree; NULL: the repository */
+    const char *folder;      /* a checkout; NULL: the repository */
+    const char *dir;         /* git directory; NULL: that of the folder */
+    const char *objects;     /* object directory; NULL: that of `dir` */
     const char *input;       /* or NULL */
+    int input_fd;            /* or 0 */
     struct strbuf *output;   /* or NULL: to our standard output */
+    int output_fd;           /* or 0 */
     bool quiet;              /* no messages */
     int codes;               /* highest exit code that is not an error */
+    enum git_network network;
 };
 
 /* Call git; *code_out (or NULL) gets its exit code. ERR_CONFLICT: it failed. */

@@ -26,7 +26,7 @@ static enum err read_tips(struct handoff *handoff,
     struct strbuf list = {0};
     struct strmap tips = {0};
     strbuf_adds(&prefix, "refs/heads/");
-    names_add_branch(&prefix, run, NULL);
+    names_add_branch(&prefix, run, handoff->entry, NULL);
     prefix.len -= strlen("main");
     prefix.text[prefix.len] = '\0';
     enum err err =
@@ -43,7 +43,7 @@ static enum err read_tips(struct handoff *handoff,
     }
     for (size_t ix = 0; ix < handoff->group_count; ix++) {
         struct strbuf name = {0};
-        names_add_branch(&name, run, handoff->groups[ix].group);
+        names_add_branch(&name, run, handoff->entry, handoff->groups[ix].group);
         uint32_t at = strmap_find(&tips, name.text, name.len);
         if (at != STRMAP_NONE) {
             take_id(&handoff->groups[ix].tip,
@@ -106,6 +106,36 @@ read_merges(struct handoff *handoff, struct git *git, struct diag *diag)
     return err;
 }
 
+/* Read what sessions did to their own repositories. */
+static enum err read_tried(struct handoff *handoff,
+                           struct git *git,
+                           const struct names *names,
+                           struct diag *diag)
+{
+    static const char end[] = "/tried";
+    struct strbuf prefix = {0};
+    struct strbuf list = {0};
+    strbuf_addf(&prefix,
+                "%.*sgroups/",
+                (int)(strlen(names->owner) - strlen("owner")),
+                names->owner);
+    enum err err =
+        git_list_refs(git, PROC_ARGS(strbuf_text(&prefix)), &list, diag);
+    size_t cursor = 0;
+    const char *line;
+    while (err == ERR_OK && (line = git_next_line(&list, &cursor)) != NULL) {
+        size_t len = strlen(line);
+        if (len > strlen(end) && strcmp(line + len - strlen(end), end) == 0) {
+            struct git_id id = {{0}};
+            take_id(&id, line, strcspn(line, " "));
+            err = git_read_blob(git, &id, &handoff->tried, diag);
+        }
+    }
+    strbuf_release(&prefix);
+    strbuf_release(&list);
+    return err;
+}
+
 enum err handoff_read(struct handoff *handoff,
                       struct git *git,
                       const char *run,
@@ -114,8 +144,11 @@ enum err handoff_read(struct handoff *handoff,
                       struct diag *diag)
 {
     struct names names;
-    names_init(&names, run, "");
+    names_init(&names, run, handoff->entry, "");
     enum err err = agent_find(git, &names, owner, &handoff->agent, diag);
+    if (err == ERR_OK && handoff->agent.text[0] != '\0') {
+        err = read_tried(handoff, git, &names, diag);
+    }
     names_release(&names);
     if (err != ERR_OK || handoff->agent.text[0] == '\0') {
         return err;
@@ -161,6 +194,7 @@ find_remote(struct git *git, struct strbuf *out, struct diag *diag)
 
 enum err handoff_push(struct git *git,
                       const char *run,
+                      const char *entry,
                       struct strbuf *remote_out,
                       struct diag *diag)
 {
@@ -170,7 +204,7 @@ enum err handoff_push(struct git *git,
     }
     struct strbuf branch = {0};
     struct strbuf spec = {0};
-    names_add_branch(&branch, run, NULL);
+    names_add_branch(&branch, run, entry, NULL);
     strbuf_addf(&spec,
                 "refs/heads/%s:refs/heads/%s",
                 strbuf_text(&branch),

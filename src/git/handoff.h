@@ -17,10 +17,13 @@ struct handoff_group {
 
 /* The branches of a run. Starts as {0}. */
 struct handoff {
+    const char *entry;   /* see names_add_branch(); set by the caller */
     struct git_id agent; /* tip of the agent branch; "": none */
     struct git_id base;  /* "": the base does not exist */
     struct handoff_group *groups;
     size_t group_count;
+    struct strbuf tried; /* lines "TASK: WHAT" of what sessions did to their
+                            own repositories, which was not taken */
 };
 
 /* Read the branches; fill in `groups`. Refs of another owner (see names.h)
@@ -36,6 +39,7 @@ MUST_USE enum err handoff_read(struct handoff *handoff,
  * Never force. *remote_out gets the name of the remote. */
 MUST_USE enum err handoff_push(struct git *git,
                                const char *run,
+                               const char *entry,
                                struct strbuf *remote_out,
                                struct diag *diag);
 

@@ -5,10 +5,12 @@
  *
  *   sluice-git session OPTION... -- COMMAND ARG...
  *   sluice-git merge OPTION...
+ *   sluice-git base OPTION...
  *
  * Users do not call it; work/launch_git.c builds its command line.
  */
 #include "base/mem.h"
+#include "git/base.h"
 #include "git/log.h"
 #include "git/merge.h"
 #include "git/result.h"
@@ -24,7 +26,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MEMBERS_MAX = 1000 }; /* the maximum of a batch */
+enum {
+    MEMBERS_MAX = 1000, /* the maximum of a batch */
+    SANDBOX_MAX = 1000, /* words */
+};
 
 /* Variables that redirect git to another repository. A hook may have started
  * the scheduler. */
@@ -50,16 +55,23 @@ struct order {
     const char *repo;
     const char *token;
     const char *round;
+    const char *gate_retry;
+    bool shared; /* the plan has another repo with this path */
     struct agent_options agent;
     struct session_options session;
     struct merge_options merge;
     struct agent_member members[MEMBERS_MAX];
     size_t member_count;
+    const char *before[MEMBERS_MAX];
+    size_t before_count;
+    const char *sandbox[SANDBOX_MAX + 1];
+    size_t sandbox_count;
 };
 
-/* Target of an option value: a string or a flag of the order, or a string of
- * the current member. */
-enum kind { TEXT, FLAG, MEMBER };
+/* Target of an option value: a string, a flag or a list of paths of the order,
+ * a string of the current member, the next attempt before this one, or the next
+ * word of the sandbox. */
+enum kind { TEXT, FLAG, PATH, MEMBER, BEFORE, SANDBOX };
 struct place {
     const char *name;
     enum kind kind;
@@ -71,27 +83,62 @@ static const struct place places[] = {
     {"run", TEXT, offsetof(struct order, agent.run)},
     {"owner", TEXT, offsetof(struct order, agent.owner)},
     {"repo", TEXT, offsetof(struct order, repo)},
+    {"shared", FLAG, offsetof(struct order, shared)},
     {"path", TEXT, offsetof(struct order, agent.repo)},
     {"base", TEXT, offsetof(struct order, agent.base)},
     {"task", MEMBER, offsetof(struct agent_member, task)}, /* starts a member */
     {"group", MEMBER, offsetof(struct agent_member, group)},
     {"title", MEMBER, offsetof(struct agent_member, title)},
+    {"agent", MEMBER, offsetof(struct agent_member, agent)},
     {"token", TEXT, offsetof(struct order, token)},
     {"round", TEXT, offsetof(struct order, round)},
     {"dir", TEXT, offsetof(struct order, session.dir)},
     {"writes", FLAG, offsetof(struct order, session.writes)},
     {"allow-empty", FLAG, offsetof(struct order, session.allow_empty)},
+    {"pristine", FLAG, offsetof(struct order, session.pristine)},
     {"commit", TEXT, offsetof(struct order, session.commit)},
     {"prepare", TEXT, offsetof(struct order, session.prepare)},
+    {"keep", PATH, offsetof(struct order, agent.checkout.keep)},
+    {"copy", PATH, offsetof(struct order, agent.checkout.copy)},
+    {"remote-keep", FLAG, offsetof(struct order, agent.checkout.remote_keep)},
+    {"fetch", FLAG, offsetof(struct order, agent.checkout.fetch)},
+    {"once", FLAG, offsetof(struct order, agent.checkout.once)},
     {"gate", TEXT, offsetof(struct order, merge.gate)},
+    {"gate-retry", TEXT, offsetof(struct order, gate_retry)},
     {"repair", TEXT, offsetof(struct order, merge.repair)},
     {"sync", FLAG, offsetof(struct order, merge.sync)},
+    {"sandbox", SANDBOX, 0},
+    {"before", BEFORE, 0},
 };
 
-/* Store one option. False: too many tasks. */
+/* Append a path. False: too many. */
+static bool take_path(struct checkout_paths *paths)
+{
+    if (paths->count == CHECKOUT_PATHS_MAX) {
+        return false;
+    }
+    paths->items[paths->count++] = optarg;
+    return true;
+}
+
+/* Store one option. False: too many. */
 static bool take(struct order *order, const struct place *place)
 {
     char *base = (char *)order;
+    if (place->kind == BEFORE) {
+        if (order->before_count == MEMBERS_MAX) {
+            return false;
+        }
+        order->before[order->before_count++] = optarg;
+        return true;
+    }
+    if (place->kind == SANDBOX) {
+        bool fits = order->sandbox_count < SANDBOX_MAX;
+        order->sandbox[order->sandbox_count] = optarg;
+        order->sandbox_count += fits ? 1 : 0;
+        order->agent.sandbox = order->sandbox;
+        return fits;
+    }
     if (place->kind == MEMBER) {
         bool begins = place->at == offsetof(struct agent_member, task);
         if (begins && order->member_count == MEMBERS_MAX) {
@@ -104,6 +151,9 @@ static bool take(struct order *order, const struct place *place)
     void *at = base + place->at;
     bool *flag = at;
     const char **text = at;
+    if (place->kind == PATH) {
+        return take_path(at);
+    }
     if (place->kind == FLAG) {
         *flag = true;
     } else {
@@ -135,6 +185,10 @@ static bool take_all(struct order *order, int argc, char **argv)
     if (order->round != NULL) {
         order->session.round = (uint32_t)strtoul(order->round, NULL, 10);
     }
+    if (order->gate_retry != NULL) {
+        order->merge.gate_retry =
+            (uint32_t)strtoul(order->gate_retry, NULL, 10);
+    }
     return found == -1;
 }
 
@@ -164,22 +218,40 @@ static char *worktree_path(const struct order *order, const char *group)
     return path.text;
 }
 
-/* Run a session with this command, or merge if it is NULL. */
-static int run(struct order *order, const char *const *argv)
+/* What to do, by the first argument. */
+enum mode { MODE_SESSION, MODE_MERGE, MODE_BASE, MODE_COUNT };
+static const char *const modes[MODE_COUNT] = {"session", "merge", "base"};
+
+/* Run a session with this command, merge, or gate the base. */
+static int run(struct order *order, enum mode mode, const char *const *argv)
 {
-    const char *group = argv != NULL ? order->members[0].group : NULL;
-    char *path = worktree_path(order, group);
+    const char *group = mode == MODE_SESSION ? order->members[0].group : NULL;
+    char *path = worktree_path(order, mode == MODE_BASE ? NAMES_BASE : group);
     struct strbuf branch = {0};
-    names_add_branch(&branch, order->agent.run, group);
+    order->agent.entry = order->shared ? order->repo : NULL;
+    names_add_branch(&branch, order->agent.run, order->agent.entry, group);
     int code = OUTCOME_EXIT_REFUSED;
     if (setenv("SLUICE_WORKTREE", path, 1) != 0 ||
         setenv("SLUICE_BRANCH", strbuf_text(&branch), 1) != 0) {
         goto out;
     }
     order->agent.group = group;
-    if (argv == NULL) {
+    if (mode == MODE_BASE) {
+        struct base_options base = {
+            .agent = order->agent,
+            .task = order->members[0].task,
+            .worktree = path,
+            .dir = order->session.dir,
+            .gate = order->merge.gate,
+            .gate_retry = order->merge.gate_retry,
+        };
+        code = base_run(&base);
+    } else if (mode == MODE_MERGE) {
         order->merge.agent = order->agent;
         order->merge.worktree = path;
+        order->merge.dir = order->session.dir;
+        order->merge.before = order->before;
+        order->merge.before_count = order->before_count;
         order->merge.members = order->members;
         order->merge.member_count = order->member_count;
         code = merge_run(&order->merge);
@@ -211,17 +283,23 @@ static int end_with(int code)
 int main(int argc, char **argv)
 {
     struct order order = {0};
-    bool merges = argc > 1 && strcmp(argv[1], "merge") == 0;
-    bool known = merges || (argc > 1 && strcmp(argv[1], "session") == 0);
-    if (!known || !take_all(&order, argc, argv) || !is_complete(&order) ||
-        merges == (optind < argc)) {
+    int mode = 0;
+    while (mode < MODE_COUNT &&
+           (argc < 2 || strcmp(argv[1], modes[mode]) != 0)) {
+        mode++;
+    }
+    if (mode == MODE_COUNT || !take_all(&order, argc, argv) ||
+        !is_complete(&order) || (mode == MODE_SESSION) != (optind < argc) ||
+        (mode == MODE_BASE && order.merge.gate == NULL)) {
         log_line("sluice-git is internal: sluice runs it");
         return OUTCOME_EXIT_BLOCKED;
     }
     for (size_t ix = 0; ix < ARRAY_COUNT(misleading); ix++) {
         (void)unsetenv(misleading[ix]);
     }
+    /* Sessions and gates see the history that sluice sees. */
+    (void)setenv("GIT_GRAFT_FILE", GIT_NO_GRAFTS, 1);
     proc_pass_signals();
     const char *const *command = (const char *const *)(argv + optind);
-    return end_with(run(&order, merges ? NULL : command));
+    return end_with(run(&order, (enum mode)mode, command));
 }

@@ -12,9 +12,12 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "git/log.h"
+#include "git/private.h"
+#include "git/receipt.h"
 #include "git/result.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -176,47 +179,6 @@ static enum err call_there(struct queue *queue,
     return git_call(queue->agent.git, &call, NULL, diag);
 }
 
-/* Append a list of files as git prints them, quoted, without the slash that
- * marks a nested repository. */
-static void add_names(struct strbuf *out, const struct strbuf *list)
-{
-    for (size_t ix = 0; ix < list->len; ix++) {
-        const char *at = list->text + ix;
-        if (strncmp(at, "/\n", 2) != 0 && strncmp(at, "/\"\n", 3) != 0) {
-            strbuf_add(out, at, 1);
-        }
-    }
-}
-
-/* Stage all files of the worktree. `git add` would query submodules, which have
- * a configuration of their own. */
-static enum err stage_all(struct queue *queue, struct diag *diag)
-{
-    struct strbuf list = {0};
-    struct strbuf names = {0};
-    enum err err = call_there(queue,
-                              PROC_ARGS("ls-files",
-                                        "--deleted",
-                                        "--exclude-standard",
-                                        "--modified",
-                                        "--others"),
-                              &list,
-                              0,
-                              diag);
-    add_names(&names, &list);
-    struct git_call call = {
-        .args = PROC_ARGS("update-index", "--add", "--remove", "--stdin"),
-        .folder = queue->options->worktree,
-        .input = strbuf_text(&names),
-    };
-    if (err == ERR_OK) {
-        err = git_call(queue->agent.git, &call, NULL, diag);
-    }
-    strbuf_release(&list);
-    strbuf_release(&names);
-    return err;
-}
-
 /* Run the plan's command to resolve a conflict in the worktree of the queue,
  * while the merge limit is held. *tree stays "" if it fails. */
 static enum err repair(struct queue *queue,
@@ -250,7 +212,9 @@ static enum err repair(struct queue *queue,
         return err;
     }
     struct strbuf line = {0};
-    err = stage_all(queue, diag);
+    struct git_call there = {.folder = queue->options->worktree};
+    bool changed = false;
+    err = private_stage(queue->agent.git, &there, &changed, diag);
     crash_point("merge-repaired");
     if (err == ERR_OK) {
         err = call_there(queue, PROC_ARGS("write-tree"), &line, 0, diag);
@@ -258,33 +222,67 @@ static enum err repair(struct queue *queue,
     if (err == ERR_OK) {
         err = git_first_id(&line, tree, diag);
     }
+    if (err == ERR_OK) {
+        err = private_import(
+            queue->agent.git,
+            queue->options->worktree,
+            tree,
+            PROC_ARGS(queue->agent.tip.text, candidate->tip.text),
+            diag);
+    }
     strbuf_release(&line);
     return err;
 }
 
-/* Append the commit message: branches and their titles. */
+/* Append the trailers, which say how the commit was made. */
+static void add_receipt(struct strbuf *out,
+                        const struct queue *queue,
+                        const struct merged *merged,
+                        const struct git_id *tree)
+{
+    const struct merge_options *options = queue->options;
+    char token[24];
+    (void)snprintf(token, sizeof(token), "%" PRIu64, options->agent.token);
+    receipt_add(out, "Sluice-Run", options->agent.run);
+    for (size_t ix = 0; ix < merged->count; ix++) {
+        const struct agent_member *member = merged->parts[ix]->member;
+        receipt_add(out,
+                    member != NULL ? "Sluice-Issue" : "Sluice-Base",
+                    merge_name(queue, merged->parts[ix]));
+        if (member != NULL && member->agent != NULL) {
+            receipt_add(out, "Sluice-Agent", member->agent);
+        }
+    }
+    receipt_add(out, "Sluice-Attempt", token);
+    receipt_add(out,
+                "Sluice-Gate",
+                options->gate != NULL ? options->gate : RECEIPT_NO_GATE);
+    receipt_add(out, "Sluice-Tree", tree->text);
+}
+
+/* Append the commit message: branches and their titles, each on one line, and
+ * the receipt, which is the last paragraph. */
 static void add_message(struct strbuf *out,
                         const struct queue *queue,
-                        const struct merged *merged)
+                        const struct merged *merged,
+                        const struct git_id *tree)
 {
     strbuf_adds(out, "Merge ");
     for (size_t ix = 0; ix < merged->count; ix++) {
-        strbuf_addf(out,
-                    "%s%s",
-                    ix > 0 ? ", " : "",
-                    merge_name(queue, merged->parts[ix]));
+        strbuf_adds(out, ix > 0 ? ", " : "");
+        receipt_add_line(out, merge_name(queue, merged->parts[ix]));
     }
+    strbuf_adds(out, "\n\n");
+    bool titled = false;
     for (size_t ix = 0; ix < merged->count; ix++) {
         const struct agent_member *member = merged->parts[ix]->member;
         if (member != NULL && member->title != NULL) {
-            strbuf_addf(out,
-                        "%s%s: %s",
-                        ix == 0 ? "\n\n" : "\n",
-                        member->group,
-                        member->title);
+            receipt_add(out, member->group, member->title);
+            titled = true;
         }
     }
-    strbuf_adds(out, "\n");
+    strbuf_adds(out, titled ? "\n" : "");
+    add_receipt(out, queue, merged, tree);
 }
 
 /* Merge one candidate into the result so far, which is `*tree` at `*at`. They
@@ -338,7 +336,7 @@ static enum err seal(struct queue *queue,
         parents[ix + 1] = merged->parts[ix]->tip.text;
     }
     struct strbuf message = {0};
-    add_message(&message, queue, merged);
+    add_message(&message, queue, merged, tree);
     enum err err = commit_tree(queue,
                                tree->text,
                                parents,

@@ -32,15 +32,28 @@ void names_add(struct strbuf *out, const char *id)
     }
 }
 
-void names_add_branch(struct strbuf *out, const char *run, const char *group)
+/* Append "RUN" or "RUN/ENTRY". */
+static void add_scope(struct strbuf *out, const char *run, const char *entry)
+{
+    names_add(out, run);
+    if (entry != NULL) {
+        strbuf_adds(out, "/");
+        names_add(out, entry);
+    }
+}
+
+void names_add_branch(struct strbuf *out,
+                      const char *run,
+                      const char *entry,
+                      const char *group)
 {
     strbuf_adds(out, "sluice/");
-    names_add(out, run);
+    add_scope(out, run, entry);
     strbuf_adds(out, "/");
     if (group == NULL) {
         strbuf_adds(out, "main");
     } else if (strcmp(group, "main") == 0) {
-        strbuf_adds(out, "%6Dain"); /* would collide with the agent branch */
+        strbuf_adds(out, NAMES_GROUP_MAIN);
     } else {
         names_add(out, group);
     }
@@ -59,6 +72,8 @@ void names_add_worktree(struct strbuf *out,
     strbuf_adds(out, "/");
     if (group == NULL) {
         strbuf_adds(out, "+merge"); /* no group's component has a plus */
+    } else if (strcmp(group, NAMES_BASE) == 0) {
+        strbuf_adds(out, NAMES_BASE);
     } else {
         names_add(out, group);
     }
@@ -69,15 +84,14 @@ void names_add_owner(struct strbuf *out, const char *store, int64_t created_ns)
     strbuf_addf(out, "%s, submitted at %lld", store, (long long)created_ns);
 }
 
-/* Return "refs/sluice/RUN/END", or the same below a group. */
+/* Return "refs/sluice/SCOPE/END", or the same below a group. */
 static const char *private_ref(struct names *names,
-                               const char *run,
+                               const char *scope,
                                const char *group,
                                const char *end)
 {
     struct strbuf text = {0};
-    strbuf_adds(&text, "refs/sluice/");
-    names_add(&text, run);
+    strbuf_addf(&text, "refs/sluice/%s", scope);
     if (group != NULL) {
         strbuf_adds(&text, "/groups/");
         names_add(&text, group);
@@ -88,28 +102,46 @@ static const char *private_ref(struct names *names,
     return ref;
 }
 
-static const char *
-branch_ref(struct names *names, const char *run, const char *group)
+static const char *branch_ref(struct names *names,
+                              const char *run,
+                              const char *entry,
+                              const char *group)
 {
     struct strbuf text = {0};
     strbuf_adds(&text, "refs/heads/");
-    names_add_branch(&text, run, group);
+    names_add_branch(&text, run, entry, group);
     const char *ref = arena_strndup(&names->arena, text.text, text.len);
     strbuf_release(&text);
     return ref;
 }
 
-void names_init(struct names *names, const char *run, const char *group)
+void names_init(struct names *names,
+                const char *run,
+                const char *entry,
+                const char *group)
 {
+    struct strbuf scope = {0};
     *names = (struct names){0};
-    names->owner = private_ref(names, run, NULL, "owner");
-    names->fence = private_ref(names, run, NULL, "fence");
-    names->agent = branch_ref(names, run, NULL);
-    names->branch = branch_ref(names, run, group);
-    names->kept = private_ref(names, run, group, "kept");
-    names->passed = private_ref(names, run, group, "passed");
-    names->by = private_ref(names, run, group, "by");
-    names->start = private_ref(names, run, group, "start");
+    if (entry != NULL) {
+        names_add(&scope, run);
+        names->above = private_ref(names, strbuf_text(&scope), NULL, "owner");
+        strbuf_clear(&scope);
+    }
+    add_scope(&scope, run, entry);
+    const char *text = strbuf_text(&scope);
+    names->owner = private_ref(names, text, NULL, "owner");
+    names->gated = private_ref(names, text, NULL, "gated");
+    names->fence = private_ref(names, text, NULL, "fence");
+    names->base = private_ref(names, text, NULL, "base");
+    names->agent = branch_ref(names, run, entry, NULL);
+    names->branch = branch_ref(names, run, entry, group);
+    names->kept = private_ref(names, text, group, "kept");
+    names->passed = private_ref(names, text, group, "passed");
+    names->by = private_ref(names, text, group, "by");
+    names->start = private_ref(names, text, group, "start");
+    names->group_fence = private_ref(names, text, group, "fence");
+    names->tried = private_ref(names, text, group, "tried");
+    strbuf_release(&scope);
 }
 
 void names_release(struct names *names)

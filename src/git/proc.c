@@ -13,7 +13,9 @@
  */
 #include "git/proc.h"
 
+#include "base/mem.h"
 #include "exec/checkpoint.h"
+#include "exec/proctree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +25,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -32,6 +35,10 @@
 enum {
     OUTPUT_BYTES_MAX = 64 << 20,
     PIPE_BYTES = 16 << 10,
+    LOOK_MS = 100,      /* between two calls of is_over */
+    GRACE_MS = 5000,    /* between SIGTERM and SIGKILL */
+    GIVE_UP_MS = 60000, /* a process that SIGKILL does not end */
+    PAUSE_MS = 10,
 };
 
 /* Set the termination signals. */
@@ -124,22 +131,42 @@ static int add_actions(posix_spawn_file_actions_t *actions,
                        const struct pipes *pipes)
 {
     int error = posix_spawn_file_actions_addchdir_np(actions, proc->folder);
+    int input = proc->input != NULL ? pipes->in[0] : proc->input_fd;
+    int output = proc->output != NULL ? pipes->out[1] : proc->output_fd;
     if (error == 0) {
-        error = proc->input != NULL
-                    ? posix_spawn_file_actions_adddup2(actions, pipes->in[0], 0)
-                    : posix_spawn_file_actions_addopen(actions,
-                                                       0,
-                                                       "/dev/null",
-                                                       O_RDONLY,
-                                                       0);
+        error = input > 0 ? posix_spawn_file_actions_adddup2(actions, input, 0)
+                          : posix_spawn_file_actions_addopen(actions,
+                                                             0,
+                                                             "/dev/null",
+                                                             O_RDONLY,
+                                                             0);
     }
-    if (error == 0 && proc->output != NULL) {
-        error = posix_spawn_file_actions_adddup2(actions, pipes->out[1], 1);
+    if (error == 0 && output > 0) {
+        error = posix_spawn_file_actions_adddup2(actions, output, 1);
     }
     if (error == 0 && proc->errors != NULL) {
         error = posix_spawn_file_actions_adddup2(actions, pipes->err[1], 2);
     }
     return error;
+}
+
+/* Return a new list: the prefix, "--" and the arguments. */
+static const char **join_words(const char *const *prefix,
+                               const char *const *argv)
+{
+    size_t before = 0;
+    size_t count = 0;
+    while (prefix[before] != NULL) {
+        before++;
+    }
+    while (argv[count] != NULL) {
+        count++;
+    }
+    const char **words = mem_zalloc(before + count + 2, sizeof(words[0]));
+    memcpy(words, prefix, before * sizeof(words[0]));
+    words[before] = "--";
+    memcpy(words + before + 1, argv, count * sizeof(words[0]));
+    return words;
 }
 
 /* Start the program; return 0 or an errno. */
@@ -167,11 +194,15 @@ spawn(const struct proc *proc, const struct pipes *pipes, pid_t *pid_out)
     int error = add_actions(&actions, proc, pipes);
     if (error == 0) {
         /* posix_spawn() does not change them. */
+        const char **joined =
+            proc->prefix != NULL ? join_words(proc->prefix, proc->argv) : NULL;
+        const char *const *words = joined != NULL ? joined : proc->argv;
         char *const *argv;
         char *const *env;
-        memcpy(&argv, &proc->argv, sizeof(argv));
+        memcpy(&argv, &words, sizeof(argv));
         memcpy(&env, &proc->env, sizeof(env));
         error = posix_spawnp(pid_out, argv[0], &actions, &attr, argv, env);
+        mem_free(joined);
     }
     (void)posix_spawnattr_destroy(&attr);
     (void)posix_spawn_file_actions_destroy(&actions);
@@ -268,6 +299,70 @@ static void pass_on(pid_t pid)
     close_fd(&fds[1].fd);
 }
 
+/* Signal (0: only count) all processes below this one that have not exited;
+ * return their number. */
+static uint32_t signal_all(int signal)
+{
+    struct proctree tree = {0};
+    uint32_t count = 0;
+    proctree_add_all(&tree);
+    for (uint32_t ix = 0; ix < tree.count; ix++) {
+        int fd = -1;
+        int error = tree.items[ix].stat[RECORD_STAT_STATE] == 'Z'
+                        ? ESRCH
+                        : proctree_open(&tree.items[ix], &fd);
+        if (error == 0) {
+            (void)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0U);
+            (void)close(fd);
+        } else if (error != ESRCH) {
+            (void)kill(tree.items[ix].pid, signal);
+        }
+        count += error != ESRCH ? 1 : 0;
+    }
+    proctree_release(&tree);
+    return count;
+}
+
+/* Wait for the program to exit, but not longer; it is left to be reaped. */
+static bool has_exited(pid_t pid, int wait_ms)
+{
+    siginfo_t info = {0};
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd exits = {.fd = fd, .events = POLLIN};
+    (void)poll(&exits, 1, wait_ms); /* without a descriptor, a pause */
+    close_fd(&fd);
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid != 0;
+}
+
+/* Stop all processes below this one: first by SIGTERM, later by SIGKILL. */
+static void stop_all(pid_t pid)
+{
+    static const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+    for (int ms = 0; ms < GIVE_UP_MS; ms += PAUSE_MS) {
+        uint32_t left = signal_all(ms == 0          ? SIGTERM
+                                   : ms >= GRACE_MS ? SIGKILL
+                                                    : 0);
+        if (left == 0 && has_exited(pid, 0)) {
+            return;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+/* Wait until the program exits; return whether it was over and stopped. */
+static bool watch(const struct proc *proc, pid_t pid)
+{
+    bool over = false;
+    while (!has_exited(pid, LOOK_MS)) {
+        if (!proc_is_ending() && proc->is_over(proc->ctx)) {
+            over = true;
+            stop_all(pid);
+        }
+    }
+    return over;
+}
+
 /* Wait for the program to exit. */
 static void reap(pid_t pid, struct proc_end *end_out)
 {
@@ -291,6 +386,9 @@ proc_run(const struct proc *proc, struct proc_end *end_out, struct diag *diag)
     if (proc->is_session) {
         drop_checkpoint();
     }
+    if (proc->is_over != NULL) {
+        (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    }
     int error = spawn(proc, &pipes, &pid);
     close_fd(&pipes.in[0]);
     close_fd(&pipes.out[1]);
@@ -312,7 +410,13 @@ proc_run(const struct proc *proc, struct proc_end *end_out, struct diag *diag)
     if (proc->is_session) {
         pass_on(pid);
     }
+    if (proc->is_over != NULL) {
+        end_out->over = watch(proc, pid);
+    }
     reap(pid, end_out);
+    while (proc->is_over != NULL && waitpid(-1, NULL, WNOHANG) > 0) {
+        /* an orphan that came to this process */
+    }
     return fits ? ERR_OK
                 : diag_set(diag,
                            ERR_LIMIT,

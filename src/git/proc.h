@@ -15,19 +15,26 @@
 #define PROC_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 struct proc {
-    const char *const *argv; /* NULL-terminated */
-    const char *const *env;  /* NULL-terminated */
-    const char *folder;      /* working directory */
-    const char *input;       /* for its standard input; NULL: /dev/null */
-    struct strbuf *output;   /* gets its standard output; NULL: ours */
-    struct strbuf *errors;   /* gets its standard error; NULL: ours */
-    bool is_session;         /* forward checkpoint signals to it */
+    const char *const *argv;   /* NULL-terminated */
+    const char *const *prefix; /* words that run `argv`; NULL: none */
+    const char *const *env;    /* NULL-terminated */
+    const char *folder;        /* working directory */
+    const char *input;         /* for its standard input; NULL: /dev/null */
+    int input_fd;              /* the same from a file; 0: none */
+    struct strbuf *output;     /* gets its standard output; NULL: ours */
+    int output_fd;             /* the same to a file; 0: none */
+    struct strbuf *errors;     /* gets its standard error; NULL: ours */
+    bool is_session;           /* forward checkpoint signals to it */
+    bool (*is_over)(void *);   /* or NULL: called at intervals; true: stop the
+                                  program, with all processes below this one */
+    void *ctx;                 /* argument of is_over */
 };
 
 /* Exit status of a program. */
 struct proc_end {
     int code;   /* -1: killed by a signal */
     int signal; /* 0: none */
+    bool over;  /* is_over has stopped it, whatever its exit code */
 };
 
 /*

@@ -16,7 +16,10 @@ static enum err add_line(struct strbuf *out,
                          struct diag *diag)
 {
     struct names names;
-    names_init(&names, agent->options->run, member->group);
+    names_init(&names,
+               agent->options->run,
+               agent->options->entry,
+               member->group);
     struct git_ref refs[] = {{.name = names.start}, {.name = names.passed}};
     enum err err = git_read_refs(agent->git, refs, ARRAY_COUNT(refs), diag);
     const struct git_id *tip = at != NULL ? at : &refs[1].id;
@@ -71,7 +74,6 @@ enum err range_find(struct agent *agent,
                     struct git_id *out,
                     struct diag *diag)
 {
-    bool merged = false;
     struct strbuf text = {0};
     int code = 0;
     struct git_call call = {
@@ -79,16 +81,12 @@ enum err range_find(struct agent *agent,
         .output = &text,
         .codes = 1};
     *out = (struct git_id){0};
-    enum err err = git_is_ancestor(agent->git,
-                                   tip->text,
-                                   agent->names.agent,
-                                   &merged,
-                                   diag);
-    if (err == ERR_OK && !merged) {
-        err = git_call(agent->git, &call, &code, diag);
-        if (err == ERR_OK && code == 0) {
-            err = git_first_id(&text, out, diag);
-        }
+    enum err err = git_call(agent->git, &call, &code, diag);
+    if (err == ERR_OK && code == 0) {
+        err = git_first_id(&text, out, diag);
+    }
+    if (strcmp(out->text, tip->text) == 0) { /* it is merged */
+        *out = (struct git_id){0};
     }
     strbuf_release(&text);
     return err;

@@ -2,6 +2,7 @@
 #include "git/result.h"
 
 #include "base/crash.h"
+#include "exec/attempt_file.h"
 #include "git/log.h"
 
 #include <errno.h>
@@ -51,11 +52,34 @@ static bool set(json_t *object, int code, const char *reason)
                 : json_object_set_new(object, "reason", text) == 0);
 }
 
+/* Split a path into its directory and its name. */
+static const char *split(const char *path, struct strbuf *dir)
+{
+    const char *slash = strrchr(path, '/');
+    strbuf_add(dir, path, slash != NULL ? (size_t)(slash - path) : 0);
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Read a file; links, which the session may have planted, are not followed. */
+static bool read_file(const char *path, struct strbuf *out)
+{
+    struct strbuf dir = {0};
+    const char *name = split(path, &dir);
+    bool read = attempt_file_read(strbuf_text(&dir), name, out, NULL) == ERR_OK;
+    strbuf_release(&dir);
+    return read;
+}
+
 /* Load the result so far, or an empty result; NULL: no result file is set. */
 static json_t *load(void)
 {
     const char *path = getenv("SLUICE_RESULT");
-    json_t *root = path != NULL ? json_load_file(path, 0, NULL) : NULL;
+    struct strbuf text = {0};
+    json_t *root = NULL;
+    if (path != NULL && read_file(path, &text)) {
+        root = json_loadb(strbuf_text(&text), text.len, 0, NULL);
+    }
+    strbuf_release(&text);
     if (path != NULL && !json_is_object(root)) {
         json_decref(root);
         root = json_object();
@@ -66,16 +90,22 @@ static json_t *load(void)
 /* Write the file atomically, by rename, unless building its content failed. */
 static bool store(json_t *root, bool good)
 {
-    const char *path = getenv("SLUICE_RESULT");
-    char next[4096];
-    int len = snprintf(next, sizeof(next), "%s.next", path);
-    bool written = good && len > 0 && (size_t)len < sizeof(next) &&
-                   json_dump_file(root, next, JSON_COMPACT) == 0;
+    struct strbuf text = {0};
+    struct strbuf dir = {0};
+    struct diag diag = {0};
+    char *made = good ? json_dumps(root, JSON_COMPACT) : NULL;
+    const char *name = split(getenv("SLUICE_RESULT"), &dir);
+    strbuf_adds(&text, made != NULL ? made : "");
+    free(made);
     crash_point("result-before-rename");
-    written = written && rename(next, path) == 0;
+    bool written =
+        text.len > 0 &&
+        attempt_file_write(strbuf_text(&dir), name, &text, &diag) == ERR_OK;
     if (!written) {
-        log_line("cannot write %s: %s", path, strerror(errno));
+        log_line("cannot write the result: %s", diag.text);
     }
+    strbuf_release(&text);
+    strbuf_release(&dir);
     json_decref(root);
     return written;
 }
@@ -115,6 +145,41 @@ void result_refuse(int code, const char *reason)
               blocked ? outcome_lack_name(OUTCOME_LACKS_START) : NULL);
 }
 
+void result_blame_base(const char *reason)
+{
+    say_whole(OUTCOME_EXIT_BLOCKED,
+              reason,
+              outcome_lack_name(OUTCOME_LACKS_BASE));
+}
+
+void result_say_base(bool merged, const char *commit, const char *reason)
+{
+    json_t *root = load();
+    if (root == NULL) {
+        return;
+    }
+    json_t *text = json_string(reason);
+    json_t *base = json_pack("{s:s, s:s, s:o}",
+                             "verdict",
+                             merged ? "passed" : "failed",
+                             "commit",
+                             commit,
+                             "reason",
+                             text != NULL ? text : json_string("see its log"));
+    (void)store(root,
+                base != NULL && json_object_set_new(root, "base", base) == 0);
+}
+
+void result_say_feedback(const char *text)
+{
+    json_t *root = load();
+    if (root != NULL) {
+        (void)store(root,
+                    json_object_set_new(root, "feedback", json_string(text)) ==
+                        0);
+    }
+}
+
 void result_say_progress(void)
 {
     json_t *root = load();
@@ -122,6 +187,24 @@ void result_say_progress(void)
         (void)store(root,
                     json_object_set_new(root, "progress", json_true()) == 0);
     }
+}
+
+void result_say_queue(uint32_t restarts, const char *on)
+{
+    json_t *root = load();
+    if (root == NULL) {
+        return;
+    }
+    json_t *queue = json_object();
+    json_t *tasks = json_array();
+    bool good =
+        json_object_set_new(queue, "restarts", json_integer(restarts)) == 0;
+    for (size_t len; (len = strcspn(on, "\n")) > 0; on += len + 1) {
+        good = json_array_append_new(tasks, json_stringn(on, len)) == 0 && good;
+    }
+    good = json_object_set_new(queue, "on", tasks) == 0 && good;
+    good = json_object_set_new(root, "queue", queue) == 0 && good;
+    (void)store(root, good);
 }
 
 bool result_say_task(const char *task, int code, const char *reason)
@@ -145,4 +228,42 @@ bool result_say_task(const char *task, int code, const char *reason)
                 set(one, code, reason) && json_array_append(tasks, one) == 0;
     json_decref(one);
     return store(root, good);
+}
+
+static json_t *gate_of(const struct gate_verdict *verdict, const char *command)
+{
+    json_t *gate = json_pack("{s:s, s:s, s:s, s:s, s:I}",
+                             "tree",
+                             verdict->tree.text,
+                             "commit",
+                             verdict->commit.text,
+                             "command",
+                             command,
+                             "verdict",
+                             attempt_gate_name(verdict->verdict),
+                             "tries",
+                             (json_int_t)verdict->tries);
+    if (gate != NULL && verdict->output != NULL) {
+        (void)json_object_set_new(gate, "output", json_string(verdict->output));
+    }
+    return gate;
+}
+
+void result_say_gates(const struct gate_memory *memory, const char *command)
+{
+    json_t *root = load();
+    json_t *gates = json_array();
+    bool good = root != NULL && gates != NULL;
+    for (uint32_t ix = 0; good && ix < memory->count; ix++) {
+        if (memory->items[ix].commit.text[0] != '\0') {
+            good = json_array_append_new(
+                       gates,
+                       gate_of(&memory->items[ix], command)) == 0;
+        }
+    }
+    good = good && json_object_set(root, "gates", gates) == 0;
+    json_decref(gates);
+    if (root != NULL) {
+        (void)store(root, good);
+    }
 }

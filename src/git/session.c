@@ -17,15 +17,26 @@
 #include "git/session.h"
 
 #include "base/crash.h"
+#include "base/mem.h"
 #include "exec/verdict.h"
+#include "git/confine.h"
+#include "git/fence.h"
+#include "git/found.h"
+#include "git/lfs.h"
 #include "git/log.h"
+#include "git/person.h"
 #include "git/result.h"
+#include "git/submodule.h"
 #include "git/worktree.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
+
+enum { TRIED_BYTES_MAX = 8 << 10 };
 
 enum refs { KEPT, PASSED, BY, BRANCH, REFS_COUNT };
 
@@ -36,12 +47,12 @@ struct session {
     struct git_id start;
     struct git_id mark; /* blob: this stage, in this round */
     int lock;
+    char *path;         /* of its checkout */
+    size_t uncommitted; /* files that the session left so */
+    bool seen;          /* the state in which it left the checkout is known: */
+    struct git_id left_tip;
+    struct git_id left_tree; /* "": as in the tip */
 };
-
-static bool is_set(const struct git_id *id)
-{
-    return id->text[0] != '\0';
-}
 
 /* Find the start commit of this session. */
 static enum err find_start(struct session *session, struct diag *diag)
@@ -54,12 +65,115 @@ static enum err find_start(struct session *session, struct diag *diag)
     enum err err =
         git_read_refs(session->agent.git, session->refs, REFS_COUNT, diag);
     const struct git_id *at = &session->agent.tip;
-    if (session->options->writes && is_set(&session->refs[KEPT].id)) {
+    if (session->options->writes && git_is_set(&session->refs[KEPT].id)) {
         at = &session->refs[KEPT].id;
-    } else if (!session->options->writes && is_set(&session->refs[PASSED].id)) {
+    } else if (!session->options->writes &&
+               git_is_set(&session->refs[PASSED].id)) {
         at = &session->refs[PASSED].id;
     }
     session->start = *at;
+    return err;
+}
+
+/* Return the options of a private repository for the session. */
+static struct private_options repo_of(const struct session *session,
+                                      const struct git_id *start)
+{
+    return (struct private_options){
+        .branch = session->agent.names.branch,
+        .agent = session->agent.names.agent,
+        .start = *start,
+        .push = session->options->agent.checkout.remote_keep,
+    };
+}
+
+static struct setup setup_of(const struct session *session)
+{
+    return (struct setup){
+        .git = session->agent.git,
+        .path = session->path,
+        .options = &session->options->agent.checkout,
+    };
+}
+
+/* Return the fence of the group, as this session uses it. */
+static struct fence fence_of(const struct session *session, bool take)
+{
+    return (struct fence){
+        .ref = session->agent.names.group_fence,
+        .task = session->options->members[0].task,
+        .token = session->options->agent.token,
+        .alone = session->options->writes,
+        .take = take,
+    };
+}
+
+/* Take the fence, and set the branch to the start commit. */
+static enum err take_branch(struct session *session, struct diag *diag)
+{
+    struct agent *agent = &session->agent;
+    struct fence fence = fence_of(session, true);
+    const struct git_ref *branch = &session->refs[BRANCH];
+    struct strbuf line = {0};
+    enum err err = worktree_check_elsewhere(agent->git, branch->name, diag);
+    if (strcmp(branch->id.text, session->start.text) != 0) {
+        strbuf_addf(&line, "update %s %s\n", branch->name, session->start.text);
+    }
+    if (err == ERR_OK) {
+        err = fence_change(agent->git,
+                           &fence,
+                           1,
+                           strbuf_text(&line),
+                           true,
+                           "sluice: start",
+                           diag);
+    }
+    crash_point("session-began");
+    strbuf_release(&line);
+    return err;
+}
+
+/* Set the path of the checkout; lanes after the first are "PATH@2", ... */
+static enum err
+set_path(struct session *session, unsigned lane, struct diag *diag)
+{
+    struct strbuf path = {0};
+    strbuf_adds(&path, session->options->worktree);
+    if (lane > 1) {
+        strbuf_addf(&path, "@%u", lane); /* no group's component has an @ */
+    }
+    mem_free(session->path);
+    session->path = path.text;
+    return setenv("SLUICE_WORKTREE", session->path, 1) == 0 &&
+                   setenv("PWD", session->path, 1) == 0
+               ? ERR_OK
+               : diag_set(diag, ERR_UNAVAILABLE, "setenv: %s", strerror(errno));
+}
+
+/* Enter the group's checkout. An implement stage waits for it. Another stage
+ * takes the next one if this one is in use: a gate has a checkout to itself. */
+static enum err enter_checkout(struct session *session, struct diag *diag)
+{
+    const struct session_options *options = session->options;
+    const unsigned lanes = options->writes ? 1 : NAMES_LANES_MAX;
+    enum err err = ERR_BUSY;
+    for (unsigned lane = 1; err == ERR_BUSY && lane <= lanes; lane++) {
+        err = set_path(session, lane, diag);
+        struct worktree worktree = {
+            .path = session->path,
+            .repo = repo_of(session, &session->start),
+            .alone = options->writes || options->pristine,
+            .now = lane < lanes,
+            .pristine = options->pristine,
+            .checkout = &options->agent.checkout,
+        };
+        if (err == ERR_OK) {
+            err = worktree_enter(session->agent.git,
+                                 &worktree,
+                                 &session->lock,
+                                 diag);
+        }
+    }
     return err;
 }
 
@@ -68,17 +182,23 @@ static enum err enter(struct session *session, struct diag *diag)
     const struct session_options *options = session->options;
     enum err err = agent_open(&session->agent, &options->agent, diag);
     if (err == ERR_OK) {
+        struct person person = {
+            .names = &session->agent.names,
+            .path = options->worktree,
+            .fence = fence_of(session, true),
+            .passed = !options->writes,
+        };
+        err = person_take(&session->agent, &person, diag);
+    }
+    if (err == ERR_OK) {
         err = find_start(session, diag);
     }
-    struct worktree worktree = {
-        .path = options->worktree,
-        .branch = session->agent.names.branch,
-        .start = session->start,
-        .alone = options->writes,
-    };
     if (err == ERR_OK) {
-        err =
-            worktree_enter(session->agent.git, &worktree, &session->lock, diag);
+        err = enter_checkout(session, diag);
+    }
+    if (err == ERR_OK) {
+        person_enter(session->path);
+        err = take_branch(session, diag);
     }
     if (err == ERR_OK) {
         err = range_put(&session->agent,
@@ -101,10 +221,11 @@ static enum err run(const struct session *session,
     struct proc proc = {
         .argv = argv,
         .env = (const char *const *)environ,
-        .folder = session->options->worktree,
+        .folder = session->path,
         .is_session = is_session,
     };
     git_distrust(session->agent.git);
+    confine(&session->agent, &proc);
     return proc_run(&proc, end, diag);
 }
 
@@ -142,8 +263,9 @@ static enum err put_mark(struct session *session, struct diag *diag)
 /*
  * Check whether the branch has a commit that is new in this stage: a commit
  * that neither the agent branch, the base, nor any other branch created by
- * sluice, for this run or an earlier run, contains. A commit that an attempt of
- * this same round has passed, just before it was killed, counts as new.
+ * sluice, for this run or an earlier run, contains. What was only saved (see
+ * person.h) does not count. A commit that an attempt of this same round has
+ * passed, just before it was killed, counts as new.
  */
 static enum err has_evidence(struct session *session,
                              const struct git_id *tip,
@@ -153,7 +275,7 @@ static enum err has_evidence(struct session *session,
     struct agent *agent = &session->agent;
     struct git_id base = {0};
     bool own = strcmp(session->mark.text, session->refs[BY].id.text) == 0;
-    enum err err = git_resolve(agent->git, agent->options->base, &base, diag);
+    enum err err = agent_find_base(agent, &base, diag);
     if (err == ERR_NOT_FOUND) { /* it existed when the run began */
         base = agent->tip;
         err = ERR_OK;
@@ -178,6 +300,7 @@ static enum err has_evidence(struct session *session,
                           "--glob=refs/heads/sluice",
                           strbuf_text(&kept),
                           strbuf_text(&passed),
+                          "--exclude=refs/sluice/*/left/*",
                           "--glob=refs/sluice"),
         .output = &found,
     };
@@ -192,63 +315,165 @@ static enum err has_evidence(struct session *session,
     return err;
 }
 
-/* Return whether the branch of the group is still checked out. */
-static bool is_on_branch(struct session *session)
+/* Commit what an agent has left uncommitted, on top of the tip. */
+static enum err commit_leftovers(struct session *session,
+                                 struct found *found,
+                                 struct diag *diag)
 {
-    return git_says(session->agent.git,
-                    session->options->worktree,
-                    PROC_ARGS("symbolic-ref", "--quiet", "HEAD"),
-                    session->agent.names.branch);
-}
-
-/* Commit the changes that an agent has left uncommitted. */
-static enum err commit_leftovers(struct session *session, struct diag *diag)
-{
-    struct git_call call = {
-        .args = PROC_ARGS("add", "--all", "--", "."),
-        .folder = session->options->worktree,
-    };
-    int code = 0;
-    if (!is_on_branch(session)) {
-        return ERR_OK; /* another checkout: reported below */
-    }
-    worktree_unlock(session->agent.git, session->options->worktree);
-    enum err err = git_call(session->agent.git, &call, &code, diag);
-    if (err == ERR_OK) {
-        call.args = PROC_ARGS("diff", "--cached", "--quiet");
-        call.codes = 1;
-        err = git_call(session->agent.git, &call, &code, diag);
-    }
-    if (err == ERR_OK && code == 1) {
-        log_line("committing the session's uncommitted changes");
-        call.args = PROC_ARGS("commit",
-                              "--quiet",
-                              "--no-verify",
-                              "--no-gpg-sign",
-                              "--message",
-                              session->options->commit);
-        call.codes = 0;
-        err = git_call(session->agent.git, &call, &code, diag);
+    struct setup setup = setup_of(session);
+    struct git_id commit = {0};
+    enum err err = found_snapshot(&setup,
+                                  &found->tip,
+                                  session->options->commit,
+                                  &session->left_tree,
+                                  &commit,
+                                  diag);
+    session->seen = err == ERR_OK;
+    if (err == ERR_OK && git_is_set(&commit)) {
+        log_line("committed the session's uncommitted changes");
+        found->tip = commit;
     }
     return err;
 }
 
-/* Report uncommitted changes of the session: they will be discarded. */
-static void tell_leftovers(struct session *session)
+/* Report uncommitted changes of the session, which will be discarded; return
+ * the number of files. */
+static size_t tell_leftovers(struct session *session)
 {
-    /* Do not query submodules: they have a configuration of their own. */
+    struct setup setup = setup_of(session);
     struct strbuf list = {0};
-    struct git_call call = {
-        .args = PROC_ARGS("status", "--porcelain", "--ignore-submodules=dirty"),
-        .folder = session->options->worktree,
-        .output = &list,
-        .quiet = true,
-    };
-    if (git_call(session->agent.git, &call, NULL, NULL) == ERR_OK &&
-        list.len > 0) {
+    size_t count = found_count_changes(&setup, &list);
+    if (count > 0) {
         log_line("uncommitted and discarded:\n%s", strbuf_text(&list));
     }
     strbuf_release(&list);
+    return count;
+}
+
+/* Bring the commits of the session to the user's repository, and check them. */
+static enum err import_tip(struct session *session,
+                           const struct found *found,
+                           struct diag *diag)
+{
+    struct setup setup = setup_of(session);
+    struct strbuf git_dir = {0};
+    strbuf_addf(&git_dir, "%s/.git", session->path);
+    enum err err =
+        private_import(session->agent.git,
+                       session->path,
+                       &found->tip,
+                       PROC_ARGS(session->start.text, session->agent.tip.text),
+                       diag);
+    if (err == ERR_OK) {
+        err = setup_check(&setup, &session->start, &found->tip, diag);
+    }
+    if (err == ERR_OK) {
+        err = lfs_carry(&setup, strbuf_text(&git_dir), diag);
+    }
+    if (err == ERR_OK) {
+        submodule_tell(&setup);
+    }
+    strbuf_release(&git_dir);
+    return err;
+}
+
+/* Append what was found instead of a new commit on the branch. */
+static void add_found(struct strbuf *out,
+                      const struct session *session,
+                      const struct found *found)
+{
+    const char *name = strbuf_text(&found->head_name);
+    if (git_is_set(&found->head) &&
+        strcmp(found->head.text, found->tip.text) != 0 &&
+        strcmp(name, session->agent.names.branch) != 0) {
+        bool branch = strncmp(name, "refs/heads/", strlen("refs/heads/")) == 0;
+        strbuf_addf(out,
+                    "; HEAD was %s%s, which does not continue it",
+                    branch ? "on " : "detached at ",
+                    branch ? git_short_name(name) : found->head.text);
+    }
+    if (session->uncommitted > 0) {
+        strbuf_addf(out,
+                    "; %zu %s not committed",
+                    session->uncommitted,
+                    session->uncommitted == 1 ? "file was" : "files were");
+    }
+}
+
+/* Find the commit to keep, and bring it into the user's repository. */
+static enum err
+find_tip(struct session *session, struct found *found, struct diag *diag)
+{
+    const struct session_options *options = session->options;
+    struct setup setup = setup_of(session);
+    enum err err = found_read(found,
+                              &setup,
+                              session->agent.names.branch,
+                              &session->start,
+                              diag);
+    if (err == ERR_OK && !git_is_set(&found->tip)) {
+        struct strbuf text = {0};
+        add_found(&text, session, found);
+        err = diag_set(diag,
+                       ERR_CONFLICT,
+                       "its branch %s is gone%s",
+                       git_short_name(session->agent.names.branch),
+                       strbuf_text(&text));
+        strbuf_release(&text);
+    }
+    session->left_tip = found->tip;
+    if (err == ERR_OK && options->writes && options->commit != NULL) {
+        err = commit_leftovers(session, found, diag);
+    } else if (err == ERR_OK && options->writes) {
+        session->uncommitted = tell_leftovers(session);
+        session->seen = session->uncommitted == 0;
+    }
+    if (err == ERR_OK && strcmp(found->tip.text, session->start.text) != 0) {
+        err = import_tip(session, found, diag);
+    }
+    return err;
+}
+
+/* Append the line that sets one ref. */
+static void add_set(struct strbuf *out, const char *ref, const char *id)
+{
+    strbuf_addf(out, "update %s %s\n", ref, id);
+}
+
+/* Append the line that adds to the list of what sessions of the group did to
+ * their own repositories, which nobody else sees. */
+static enum err
+add_tried(struct strbuf *lines, struct session *session, struct diag *diag)
+{
+    struct setup setup = setup_of(session);
+    struct git_ref ref = {.name = session->agent.names.tried};
+    struct strbuf text = {0};
+    struct strbuf list = {0};
+    struct git_id blob;
+    found_tell(&setup, session->agent.names.branch, &list);
+    if (list.len == 0) {
+        strbuf_release(&list);
+        return ERR_OK;
+    }
+    enum err err = git_read_refs(session->agent.git, &ref, 1, diag);
+    if (err == ERR_OK) {
+        err = git_read_blob(session->agent.git, &ref.id, &text, diag);
+    }
+    size_t cursor = 0;
+    const char *line;
+    while (err == ERR_OK && text.len < TRIED_BYTES_MAX &&
+           (line = git_next_line(&list, &cursor)) != NULL) {
+        strbuf_addf(&text, "%s: %s\n", session->options->members[0].task, line);
+    }
+    if (err == ERR_OK) {
+        err = git_put_blob(session->agent.git, strbuf_text(&text), &blob, diag);
+    }
+    if (err == ERR_OK) {
+        add_set(lines, ref.name, blob.text);
+    }
+    strbuf_release(&text);
+    strbuf_release(&list);
+    return err;
 }
 
 /* Keep the commits. */
@@ -258,77 +483,93 @@ static enum err keep(struct session *session,
                      struct diag *diag)
 {
     const struct names *names = &session->agent.names;
-    struct git_ref_change changes[4] = {{.ref = names->kept, .to = tip->text}};
-    size_t count = 1;
+    struct strbuf lines = {0};
     struct git_id began = {0};
     enum err err = ERR_OK;
+    add_set(&lines, names->branch, tip->text);
+    add_set(&lines, names->kept, tip->text);
     if (passed) {
-        changes[count++] =
-            (struct git_ref_change){.ref = names->passed, .to = tip->text};
-        changes[count++] =
-            (struct git_ref_change){.ref = names->by, .to = session->mark.text};
+        add_set(&lines, names->passed, tip->text);
+        add_set(&lines, names->by, session->mark.text);
     }
     if (session->options->writes) {
         err = range_find(&session->agent, tip, &began, diag);
     }
-    if (is_set(&began)) {
-        changes[count++] =
-            (struct git_ref_change){.ref = names->start, .to = began.text};
+    if (git_is_set(&began)) {
+        add_set(&lines, names->start, began.text);
     }
+    if (err == ERR_OK) {
+        err = add_tried(&lines, session, diag);
+    }
+    struct fence fence = fence_of(session, false);
     crash_point("session-before-keep");
     if (err == ERR_OK) {
-        err = git_change_refs(session->agent.git,
-                              changes,
-                              count,
-                              "sluice: keep",
-                              diag);
+        err = fence_change(session->agent.git,
+                           &fence,
+                           1,
+                           strbuf_text(&lines),
+                           true,
+                           "sluice: keep",
+                           diag);
     }
     crash_point("session-kept");
+    strbuf_release(&lines);
     return err;
 }
 
-/* Check the commits of a session whose work is kept. */
-static int
-conclude(struct session *session, enum sched_outcome outcome, int code)
+/* ERR_CONFLICT: an implement stage succeeded without a new commit. */
+static enum err check_evidence(struct session *session,
+                               const struct found *found,
+                               struct diag *diag)
+{
+    bool evidence = true;
+    enum err err = has_evidence(session, &found->tip, &evidence, diag);
+    if (err == ERR_OK && !evidence) {
+        struct strbuf text = {0};
+        add_found(&text, session, found);
+        err = diag_set(diag,
+                       ERR_CONFLICT,
+                       "it succeeded, but its branch %s has no new commit%s "
+                       "(allow_empty: true permits this)",
+                       git_short_name(session->agent.names.branch),
+                       strbuf_text(&text));
+        strbuf_release(&text);
+    }
+    return err;
+}
+
+/* Check and keep the commits of a session. */
+static enum err keep_found(struct session *session,
+                           enum sched_outcome outcome,
+                           struct diag *diag)
 {
     const struct session_options *options = session->options;
-    struct git_ref *branch = &session->refs[BRANCH];
-    struct diag diag = {0};
-    enum err err = ERR_OK;
-    if (options->commit != NULL && options->writes) {
-        err = commit_leftovers(session, &diag);
-    }
+    struct found found = {0};
+    enum err err = find_tip(session, &found, diag);
     if (err == ERR_OK) {
-        err = git_read_refs(session->agent.git, branch, 1, &diag);
+        err = put_mark(session, diag);
     }
-    if (err == ERR_OK && !is_set(&branch->id)) {
-        err = diag_set(&diag, ERR_CONFLICT, "its branch is gone");
-    }
-    if (err == ERR_OK) {
-        err = put_mark(session, &diag);
-    }
-    bool evidence = true;
     if (err == ERR_OK && options->writes && !options->allow_empty &&
         outcome == OUTCOME_DONE) {
-        err = has_evidence(session, &branch->id, &evidence, &diag);
+        err = check_evidence(session, &found, diag);
     }
-    if (err == ERR_OK && !evidence) {
-        err = diag_set(&diag,
-                       ERR_CONFLICT,
-                       "it succeeded, but its branch %s has no new commit "
-                       "(allow_empty: true permits this)",
-                       git_short_name(branch->name));
-    }
-    if (err == ERR_OK && options->writes) {
-        tell_leftovers(session);
-    }
-    bool moved = strcmp(branch->id.text, session->start.text) != 0;
+    bool moved = strcmp(found.tip.text, session->start.text) != 0;
     if (err == ERR_OK && (moved || is_passed(outcome))) {
-        err = keep(session, &branch->id, is_passed(outcome), &diag);
+        err = keep(session, &found.tip, is_passed(outcome), diag);
     }
     if (err == ERR_OK && moved && outcome == OUTCOME_CHECKPOINT) {
         result_say_progress();
     }
+    found_release(&found);
+    return err;
+}
+
+/* Conclude a session whose work is kept. */
+static int
+conclude(struct session *session, enum sched_outcome outcome, int code)
+{
+    struct diag diag = {0};
+    enum err err = keep_found(session, outcome, &diag);
     if (err == ERR_OK) {
         return code;
     }
@@ -338,7 +579,29 @@ conclude(struct session *session, enum sched_outcome outcome, int code)
     }
     code = err == ERR_CONFLICT ? OUTCOME_EXIT_FAILED : result_code(err);
     result_say(code, diag.text);
+    if (err == ERR_CONFLICT && session->options->commit == NULL) {
+        result_say_feedback(diag.text); /* agents are told the reason */
+    }
     return code;
+}
+
+/* Run the prepare command, unless it was run in this checkout before. */
+static enum err
+run_prepare(struct session *session, struct proc_end *end, struct diag *diag)
+{
+    const char *command = session->options->prepare;
+    struct setup setup = setup_of(session);
+    struct setup_prepare prepare;
+    bool must;
+    enum err err = setup_begin_prepare(&prepare, &setup, command, &must, diag);
+    if (err == ERR_OK && must) {
+        err =
+            run(session, PROC_ARGS("/bin/sh", "-c", command), false, end, diag);
+    }
+    bool good = err == ERR_OK && must && end->code == 0 && end->signal == 0 &&
+                !proc_is_ending();
+    enum err end_err = setup_end_prepare(&prepare, good, diag);
+    return err != ERR_OK ? err : end_err;
 }
 
 static int run_prepared(struct session *session)
@@ -348,11 +611,7 @@ static int run_prepared(struct session *session)
     struct diag diag = {0};
     enum err err = ERR_OK;
     if (options->prepare != NULL) {
-        err = run(session,
-                  PROC_ARGS("/bin/sh", "-c", options->prepare),
-                  false,
-                  &end,
-                  &diag);
+        err = run_prepare(session, &end, &diag);
         if (err == ERR_OK &&
             (end.code != 0 || end.signal != 0 || proc_is_ending())) {
             int code = end.code == OUTCOME_EXIT_REFUSED ? OUTCOME_EXIT_REFUSED
@@ -378,10 +637,27 @@ static int run_prepared(struct session *session)
         /* It was stopped by its timeout or a request, whatever it reports. */
         return end.code != OUTCOME_EXIT_DONE ? end.code : OUTCOME_EXIT_FAILED;
     }
-    if (outcome == OUTCOME_FAILED) {
+    if (outcome == OUTCOME_FAILED || outcome == OUTCOME_FATAL) {
         return end.code; /* its work is not kept */
     }
     return conclude(session, outcome, end.code);
+}
+
+/* Note the state in which the session leaves its checkout. */
+static void leave(struct session *session)
+{
+    struct setup setup = setup_of(session);
+    struct strbuf list = {0};
+    if (session->seen && git_is_set(&session->left_tree) &&
+        found_count_changes(&setup, &list) == 0) {
+        session->left_tree = (struct git_id){0}; /* git does not see them */
+    }
+    strbuf_release(&list);
+    if (session->seen) {
+        person_note(session->path, &session->left_tip, &session->left_tree);
+    } else {
+        person_leave(&setup, session->agent.names.branch, &session->start);
+    }
 }
 
 int session_run(const struct session_options *options)
@@ -396,7 +672,11 @@ int session_run(const struct session_options *options)
         code = result_code(err);
         result_refuse(code, diag.text);
     }
+    if (err == ERR_OK && flock(session.lock, LOCK_EX | LOCK_NB) == 0) {
+        leave(&session); /* the last one leaves */
+    }
     worktree_leave(&session.lock);
+    mem_free(session.path);
     agent_close(&session.agent);
     return code;
 }

@@ -17,6 +17,7 @@ struct session_options {
     uint32_t round;      /* number of reworks */
     bool writes;         /* implement stage: a commit is required */
     bool allow_empty;    /* ... or optional */
+    bool pristine;       /* gate: its checkout has committed files only */
     const char *commit;  /* message to commit leftovers with; NULL: do not */
     const char *prepare; /* shell command before it, or NULL */
     const char *const *argv; /* NULL-terminated */

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "git/sweep.h"
 
+#include "base/crash.h"
 #include "git/agent.h"
+#include "git/files.h"
+#include "git/log.h"
+#include "git/person.h"
+#include "git/submodule.h"
 #include "git/worktree.h"
 
 #include <dirent.h>
@@ -100,25 +105,36 @@ static bool is_clean(const struct state *state, const char *path)
     return clean;
 }
 
-/* Return why a worktree must stay; NULL: remove it. The lock is held. */
-static const char *
-why_kept(const struct state *state, const char *path, bool queue)
+/* Return whether only sessions have changed files, and not a person. */
+static bool is_untouched(const struct state *state, const char *path)
 {
-    switch (worktree_look(state->git, path)) {
-    case WORKTREE_FOREIGN:
-        return "it is not a worktree of the repository";
-    case WORKTREE_LOCKED:
-        return "it is locked ('git worktree lock')";
-    case WORKTREE_WHOLE:
-        break;
+    static const struct checkout_options none = {0};
+    struct setup where = {.git = state->git, .path = path, .options = &none};
+    const char *name = strrchr(path, '/') + 1;
+    struct strbuf branch = {0};
+    strbuf_add(&branch,
+               state->names.agent,
+               strlen(state->names.agent) - strlen("main"));
+    strbuf_add(&branch, name, strcspn(name, "@"));
+    bool same = person_is_untouched(&where, strbuf_text(&branch));
+    strbuf_release(&branch);
+    return same;
+}
+
+/* Return why a worktree must stay; NULL: remove it. The lock is held. */
+static const char *why_kept(const struct state *state, const char *path)
+{
+    /* Checkouts of the queue and of the base have no work of their own. */
+    bool queue = strrchr(path, '/')[1] == '+';
+    if (!worktree_is_ours(state->git, path)) {
+        return "sluice did not make it";
     }
     if (is_in_use(path)) {
         return "a process works in it";
     }
-    if (!is_clean(state, path)) {
+    if (!is_clean(state, path) && !is_untouched(state, path)) {
         return "it has uncommitted changes";
     }
-    /* The queue's worktree has no own work: it is built from branches. */
     if (!queue && !is_merged(state, path)) {
         return "it has unmerged commits";
     }
@@ -130,12 +146,10 @@ static void sweep_worktree(struct state *state, const char *name)
     struct strbuf path = {0};
     strbuf_addf(&path, "%s/%s", strbuf_text(&state->folder), name);
     int lock = worktree_try_lock(strbuf_text(&path));
-    const char *why =
-        lock < 0 ? "it is in use"
-                 : why_kept(state, path.text, strcmp(name, "+merge") == 0);
+    const char *why = lock < 0 ? "it is in use" : why_kept(state, path.text);
     if (why == NULL && !state->sweep->dry &&
         worktree_remove(state->git, path.text, NULL) != ERR_OK) {
-        why = "git cannot remove it";
+        why = "it cannot be removed";
     }
     tell(state, path.text, why);
     if (why != NULL) {
@@ -155,20 +169,48 @@ static bool has_end(const char *text, const char *end)
     return len > strlen(end) && strcmp(text + len - strlen(end), end) == 0;
 }
 
+/* Return whether it is the name of a checkout, not of a file beside it. */
+static bool is_checkout(const char *name)
+{
+    return name[0] != '.' && strchr(name + 1, '+') == NULL &&
+           !has_end(name, ".lock") && !has_end(name, ".making");
+}
+
+/* Remove the lock of a checkout that was removed when its group landed. */
+static void sweep_lock(const struct state *state, const char *name)
+{
+    struct strbuf path = {0};
+    size_t len = strlen(name) - strlen(".lock");
+    strbuf_addf(&path, "%s/%.*s", strbuf_text(&state->folder), (int)len, name);
+    int lock = files_exist(strbuf_text(&path))
+                   ? -1
+                   : worktree_try_lock(strbuf_text(&path));
+    if (lock >= 0) {
+        strbuf_adds(&path, ".lock");
+        (void)unlink(strbuf_text(&path));
+    }
+    worktree_leave(&lock);
+    strbuf_release(&path);
+}
+
 /* Sweep all worktrees of the run in this repository. */
 static void sweep_worktrees(struct state *state)
 {
     DIR *list = opendir(strbuf_text(&state->folder));
     const struct dirent *entry;
     while (list != NULL && (entry = readdir(list)) != NULL) {
-        if (entry->d_name[0] != '.' && !has_end(entry->d_name, ".lock") &&
-            !has_end(entry->d_name, ".making")) {
+        if (is_checkout(entry->d_name)) {
             sweep_worktree(state, entry->d_name);
+        } else if (has_end(entry->d_name, ".lock") && !state->sweep->dry) {
+            sweep_lock(state, entry->d_name);
         }
     }
     if (list != NULL) {
         (void)closedir(list);
         if (!state->sweep->dry) {
+            if (state->kept.len == 0) {
+                submodule_forget(strbuf_text(&state->folder));
+            }
             (void)rmdir(strbuf_text(&state->folder)); /* if it is empty now */
         }
     }
@@ -196,12 +238,10 @@ static const char *why_branch_kept(const struct state *state,
         !merged) {
         return text;
     }
-    struct worktree elsewhere = {.path = "", .branch = ref};
     /* In a dry run, worktrees to be removed still exist. */
-    bool used =
-        state->sweep->dry
-            ? is_kept(state, ref)
-            : worktree_check_elsewhere(state->git, &elsewhere, NULL) != ERR_OK;
+    bool used = is_kept(state, ref) ||
+                (!state->sweep->dry &&
+                 worktree_check_elsewhere(state->git, ref, NULL) != ERR_OK);
     if (used) {
         return "it is checked out";
     }
@@ -221,6 +261,34 @@ remove_branch(struct state *state, const char *ref, const struct strbuf *lines)
     return good;
 }
 
+/* Append the lines that delete the private refs of a group. */
+static void add_private(struct strbuf *out,
+                        const struct state *state,
+                        const char *component)
+{
+    struct strbuf prefix = {0};
+    struct strbuf list = {0};
+    strbuf_addf(&prefix,
+                "%.*sgroups/%s/",
+                (int)(strlen(state->names.owner) - strlen("owner")),
+                state->names.owner,
+                component);
+    size_t cursor = 0;
+    const char *line;
+    bool good = git_list_refs(state->git,
+                              PROC_ARGS(strbuf_text(&prefix)),
+                              &list,
+                              NULL) == ERR_OK;
+    while (good && (line = git_next_line(&list, &cursor)) != NULL) {
+        const char *space = strchr(line, ' ');
+        if (space != NULL) {
+            strbuf_addf(out, "delete %s\n", space + 1);
+        }
+    }
+    strbuf_release(&prefix);
+    strbuf_release(&list);
+}
+
 /* Sweep a group's branch, from a line "ID NAME". True: removed, or would be. */
 static bool sweep_branch(struct state *state, char *line)
 {
@@ -231,6 +299,9 @@ static bool sweep_branch(struct state *state, char *line)
     *space = '\0';
     const char *ref = space + 1;
     const char *component = strrchr(ref, '/') + 1;
+    if (strcmp(component, NAMES_GROUP_MAIN) == 0) {
+        component = "main"; /* in private refs */
+    }
     const char *why = why_branch_kept(state,
                                       ref,
                                       line,
@@ -240,20 +311,36 @@ static bool sweep_branch(struct state *state, char *line)
         tell(state, git_short_name(ref), why);
         return why == NULL;
     }
-    static const char *const private[] = {"kept", "passed", "by", "start"};
     struct strbuf lines = {0};
     strbuf_addf(&lines, "delete %s %s\n", ref, line);
-    for (size_t ix = 0; ix < ARRAY_COUNT(private); ix++) {
-        strbuf_addf(&lines,
-                    "delete %.*sgroups/%s/%s\n",
-                    (int)(strlen(state->names.owner) - strlen("owner")),
-                    state->names.owner,
-                    component,
-                    private[ix]);
-    }
+    add_private(&lines, state, component);
     bool good = remove_branch(state, ref, &lines);
     strbuf_release(&lines);
     return good;
+}
+
+/* Append lines that delete the refs of killed merges: see merge_queue.c. */
+static void add_queue_refs(struct state *state, struct strbuf *lines)
+{
+    struct strbuf prefix = {0};
+    struct strbuf list = {0};
+    strbuf_add(&prefix,
+               state->names.owner,
+               strlen(state->names.owner) - strlen("owner"));
+    strbuf_adds(&prefix, "queue/");
+    size_t cursor = 0;
+    char *line;
+    if (git_list_refs(state->git,
+                      PROC_ARGS(strbuf_text(&prefix)),
+                      &list,
+                      NULL) != ERR_OK) {
+        strbuf_clear(&list);
+    }
+    while ((line = git_next_line(&list, &cursor)) != NULL) {
+        strbuf_addf(lines, "delete%s\n", line + strcspn(line, " "));
+    }
+    strbuf_release(&prefix);
+    strbuf_release(&list);
 }
 
 static enum err sweep_branches(struct state *state, struct diag *diag)
@@ -290,11 +377,15 @@ static enum err sweep_branches(struct state *state, struct diag *diag)
     } else if (err == ERR_OK) {
         struct strbuf lines = {0};
         strbuf_addf(&lines,
-                    "delete %s %s\ndelete %s\ndelete %s\n",
+                    "delete %s %s\n"
+                    "delete %s\ndelete %s\ndelete %s\ndelete %s\n",
                     state->names.agent,
                     state->agent.text,
                     state->names.owner,
+                    state->names.base,
+                    state->names.gated,
                     state->names.fence);
+        add_queue_refs(state, &lines);
         (void)remove_branch(state, state->names.agent, &lines);
         strbuf_release(&lines);
     }
@@ -305,7 +396,7 @@ enum err sweep_run(const struct sweep *sweep, struct diag *diag)
 {
     struct state state = {.sweep = sweep};
     enum err err = git_open(&state.git, sweep->repo_path, diag);
-    names_init(&state.names, sweep->run, "");
+    names_init(&state.names, sweep->run, sweep->entry, "");
     names_add_worktree(&state.folder,
                        sweep->store,
                        sweep->run,
@@ -329,4 +420,40 @@ enum err sweep_run(const struct sweep *sweep, struct diag *diag)
     strbuf_release(&state.kept);
     git_close(state.git);
     return err;
+}
+
+/* Remove one checkout of a group that has landed. */
+static void remove_landed(struct state *state, const char *path)
+{
+    int lock = files_is_dir(path) ? worktree_try_lock(path) : -1;
+    if (lock >= 0 && why_kept(state, path) == NULL) {
+        struct diag diag = {0};
+        if (worktree_remove(state->git, path, &diag) != ERR_OK) {
+            log_line("%s", diag.text); /* 'sluice gc' tries again */
+        }
+        crash_point("sweep-landed");
+    }
+    worktree_leave(&lock);
+}
+
+void sweep_landed(struct agent *agent, const char *path)
+{
+    struct sweep sweep = {.base = agent->options->base};
+    struct state state = {
+        .sweep = &sweep,
+        .git = agent->git,
+        .names = agent->names,
+    };
+    struct git_ref ref = {.name = agent->names.agent};
+    if (git_read_refs(agent->git, &ref, 1, NULL) != ERR_OK) {
+        return;
+    }
+    state.agent = ref.id;
+    remove_landed(&state, path);
+    for (unsigned lane = 2; lane <= NAMES_LANES_MAX; lane++) {
+        struct strbuf other = {0};
+        strbuf_addf(&other, "%s@%u", path, lane);
+        remove_landed(&state, strbuf_text(&other));
+        strbuf_release(&other);
+    }
 }

@@ -6,7 +6,7 @@
 #ifndef GIT_SWEEP_H
 #define GIT_SWEEP_H
 
-#include "git/git.h"
+#include "git/agent.h"
 
 /* Report the fate of a worktree or branch; reason NULL: it was removed. */
 typedef void (*sweep_fn)(void *ctx, const char *what, const char *reason);
@@ -16,6 +16,7 @@ struct sweep {
     const char *store;     /* absolute, without links */
     const char *run;
     const char *repo;  /* its name in the plan */
+    const char *entry; /* see names_add_branch() */
     const char *owner; /* see names.h */
     const char *base;
     bool dry; /* only report */
@@ -30,5 +31,12 @@ struct sweep {
  * the base. Never force. An error: the repository is unusable.
  */
 MUST_USE enum err sweep_run(const struct sweep *sweep, struct diag *diag);
+
+/*
+ * Remove the checkouts of a group that has landed: its commits are in the agent
+ * branch, its files are committed, and nobody works there. Others stay, and
+ * `sluice gc` says why.
+ */
+void sweep_landed(struct agent *agent, const char *path);
 
 #endif /* GIT_SWEEP_H */

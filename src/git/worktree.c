@@ -1,93 +1,58 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kill can occur between any two steps of creating a worktree, so an existing
- * worktree is not trusted: if it has the mark of an unfinished worktree, it is
- * removed and created again; otherwise the locks of killed processes are
- * removed, HEAD is set, and git resets and cleans it.
+ * A kill can occur between any two steps, and a session can do anything to its
+ * checkout, so nothing in it is trusted: each entry replaces its repository by
+ * a new one, with the index that sluice saved after the last entry, and lets
+ * git reset and clean it. If that fails, the whole checkout is created again.
  */
 #include "git/worktree.h"
 
 #include "base/crash.h"
+#include "base/mem.h"
+#include "git/files.h"
+#include "git/log.h"
+#include "git/setup.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { WALK_DESCRIPTORS = 16, LOCK_TRIES = 200, LOCK_PAUSE_US = 50000 };
+enum { LOCK_TRIES = 200, LOCK_PAUSE_US = 50000, CLEAN_WORDS = 5 };
 
-static void add_beside(struct strbuf *out, const char *path, const char *end)
+/* The paths of one checkout. */
+struct paths {
+    struct strbuf mark;    /* PATH.making */
+    struct strbuf index;   /* PATH+index */
+    struct strbuf next;    /* PATH+git: the next private repository */
+    struct strbuf git_dir; /* PATH/.git */
+    struct strbuf left;    /* PATH+left: see person.h */
+};
+
+static void set_paths(struct paths *paths, const char *path)
 {
-    strbuf_addf(out, "%s.%s", path, end);
+    *paths = (struct paths){0};
+    strbuf_addf(&paths->mark, "%s.making", path);
+    strbuf_addf(&paths->index, "%s+index", path);
+    strbuf_addf(&paths->next, "%s+git", path);
+    strbuf_addf(&paths->git_dir, "%s/.git", path);
+    strbuf_addf(&paths->left, "%s+left", path);
 }
 
-/* Create a directory, unless it exists. The path of the store has no links (see
- * main.c); a link below it would lead out of the store. */
-static enum err make_dir(const char *path, struct diag *diag)
+static void release_paths(struct paths *paths)
 {
-    struct stat status;
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-        return diag_set(diag,
-                        errno == ENOSPC ? ERR_UNAVAILABLE : ERR_IO,
-                        "make %s: %s",
-                        path,
-                        strerror(errno));
-    }
-    if (lstat(path, &status) == 0 && S_ISLNK(status.st_mode)) {
-        return diag_set(diag,
-                        ERR_DENIED,
-                        "%s is a symbolic link: remove it",
-                        path);
-    }
-    return ERR_OK;
+    strbuf_release(&paths->mark);
+    strbuf_release(&paths->index);
+    strbuf_release(&paths->next);
+    strbuf_release(&paths->git_dir);
+    strbuf_release(&paths->left);
 }
 
-/* Create the directories above a path. */
-static enum err make_above(const char *path, struct diag *diag)
-{
-    struct strbuf dir = {0};
-    strbuf_adds(&dir, path);
-    enum err err = ERR_OK;
-    for (size_t ix = 1; err == ERR_OK && ix < dir.len; ix++) {
-        if (dir.text[ix] == '/') {
-            dir.text[ix] = '\0';
-            err = make_dir(dir.text, diag);
-            dir.text[ix] = '/';
-        }
-    }
-    strbuf_release(&dir);
-    return err;
-}
-
-static int remove_one(const char *path,
-                      const struct stat *status,
-                      int type,
-                      struct FTW *where)
-{
-    (void)status;
-    (void)type;
-    (void)where;
-    return remove(path) == 0 || errno == ENOENT ? 0 : -1;
-}
-
-/* Remove a directory tree; do not follow links. */
-static enum err remove_all(const char *path, struct diag *diag)
-{
-    if (nftw(path, remove_one, WALK_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) == 0 ||
-        errno == ENOENT) {
-        return ERR_OK;
-    }
-    return diag_set(diag, ERR_IO, "remove %s: %s", path, strerror(errno));
-}
-
-/* Whether the file `name` in `dir` contains the line `text`. */
+/* Whether the file `name` in `dir` begins with the line `text`. */
 static bool has_line(const char *dir, const char *name, const char *text)
 {
     struct strbuf path = {0};
@@ -104,8 +69,8 @@ static bool has_line(const char *dir, const char *name, const char *text)
     return read && strcmp(line, text) == 0;
 }
 
-/* Append git's administrative directory of the worktree; false and nothing
- * appended: git does not know the worktree. */
+/* Append git's directory of a worktree of the user's repository, which earlier
+ * versions have used as checkouts; false and nothing appended: it is none. */
 static bool add_admin_dir(struct git *git, const char *path, struct strbuf *out)
 {
     struct strbuf dir = {0};
@@ -133,10 +98,24 @@ static bool add_admin_dir(struct git *git, const char *path, struct strbuf *out)
     return found;
 }
 
-static bool is_there(const char *path)
+bool worktree_is_old(struct git *git, const char *path)
 {
-    struct stat status;
-    return lstat(path, &status) == 0;
+    struct strbuf admin = {0};
+    bool old = add_admin_dir(git, path, &admin);
+    strbuf_release(&admin);
+    return old;
+}
+
+/* Remove what git knows of a worktree of an earlier version. */
+static enum err forget(struct git *git, const char *path, struct diag *diag)
+{
+    struct strbuf admin = {0};
+    enum err err = add_admin_dir(git, path, &admin)
+                       ? files_remove(strbuf_text(&admin), diag)
+                       : ERR_OK;
+    strbuf_release(&admin);
+    crash_point("worktree-forgotten");
+    return err;
 }
 
 static bool is_empty_dir(const char *path)
@@ -153,263 +132,235 @@ static bool is_empty_dir(const char *path)
     return count <= 2;
 }
 
-/* Return whether git, called in the directory, uses this worktree. */
-static bool is_whole(const char *path, const char *admin)
+bool worktree_is_ours(struct git *git, const char *path)
 {
-    struct strbuf text = {0};
-    strbuf_addf(&text, "gitdir: %s", admin);
-    bool whole = has_line(path, ".git", strbuf_text(&text)) &&
-                 has_line(admin, "commondir", "../..");
-    strbuf_release(&text);
-    return whole;
+    struct paths paths;
+    struct strbuf admin = {0};
+    set_paths(&paths, path);
+    bool ours = files_exist(strbuf_text(&paths.index)) ||
+                files_exist(strbuf_text(&paths.mark)) ||
+                add_admin_dir(git, path, &admin);
+    strbuf_release(&admin);
+    release_paths(&paths);
+    return ours;
 }
 
-/*
- * Git reads the data of all worktrees, and fails on a worktree that another git
- * is registering. So registering takes LOCK_EX, and reading LOCK_SH. Return -1
- * if the lock fails; the race then remains.
- */
-static int lock_list(struct git *git, int how)
+/* Create an empty checkout, with its mark. */
+static enum err begin(const char *path, const char *mark, struct diag *diag)
 {
-    return git_lock(git, "sluice-worktrees", how);
-}
-
-/* Remove what is left of an unfinished worktree, or one without directory. */
-static enum err clear_away(struct git *git,
-                           const char *path,
-                           const struct strbuf *admin,
-                           struct diag *diag)
-{
-    enum err err = remove_all(path, diag);
-    if (err == ERR_OK && admin->len > 0) {
-        int list = lock_list(git, LOCK_EX);
-        err = remove_all(strbuf_text(admin), diag);
-        worktree_leave(&list);
+    enum err err = files_remove(path, diag);
+    if (err != ERR_OK) {
+        return err;
     }
     crash_point("worktree-cleared");
-    return err;
-}
-
-static enum err add_worktree(struct git *git,
-                             const struct worktree *worktree,
-                             const char *mark,
-                             struct diag *diag)
-{
     int fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return diag_set(diag, ERR_IO, "make %s: %s", mark, strerror(errno));
     }
     (void)close(fd);
     crash_point("worktree-marked");
-    struct git_call call = {
-        .args = PROC_ARGS("worktree",
-                          "add",
-                          "--quiet",
-                          "--detach",
-                          "--no-checkout",
-                          "--",
-                          worktree->path,
-                          worktree->start.text),
-    };
-    int list = lock_list(git, LOCK_EX);
-    enum err err = git_call(git, &call, NULL, diag);
-    worktree_leave(&list);
-    crash_point("worktree-added");
-    return err;
+    return files_make_dir(path, diag);
 }
 
-/* Find or create the worktree; *admin gets git's directory for it. */
+/* Find or create the directory; *fresh_out gets whether it is empty. */
 static enum err make_or_find(struct git *git,
-                             const struct worktree *worktree,
-                             struct strbuf *admin,
+                             const char *path,
+                             const struct paths *paths,
+                             bool *fresh_out,
                              struct diag *diag)
 {
-    struct strbuf mark = {0};
-    add_beside(&mark, worktree->path, "making");
-    bool known = add_admin_dir(git, worktree->path, admin);
-    bool half = is_there(strbuf_text(&mark));
-    bool there = is_there(worktree->path);
-    enum err err = ERR_OK;
-    if (known && there && !half && is_whole(worktree->path, admin->text)) {
-        strbuf_release(&mark);
-        return ERR_OK;
-    }
-    if (half || !there || is_empty_dir(worktree->path)) {
-        err = clear_away(git, worktree->path, admin, diag);
-    } else {
-        err = diag_set(
+    bool there = files_exist(path);
+    *fresh_out = !files_is_dir(path) || is_empty_dir(path) ||
+                 files_exist(strbuf_text(&paths->mark));
+    if (there && !is_empty_dir(path) && !worktree_is_ours(git, path)) {
+        return diag_set(
             diag,
             ERR_DENIED,
-            "%s exists, but is not a worktree of %s: check it and move it away",
-            worktree->path,
-            git_path(git));
+            "%s exists, but sluice did not make it: check it and move it away",
+            path);
     }
-    strbuf_clear(admin);
+    enum err err = forget(git, path, diag);
+    if (err == ERR_OK && *fresh_out) {
+        err = begin(path, strbuf_text(&paths->mark), diag);
+    }
+    return err;
+}
+
+/* Give the checkout a new repository, with sluice's index unless it is fresh.
+ */
+static enum err give_repo(struct git *git,
+                          const struct worktree *worktree,
+                          const struct paths *paths,
+                          bool fresh,
+                          struct diag *diag)
+{
+    const char *next = strbuf_text(&paths->next);
+    enum err err = files_remove(next, diag);
     if (err == ERR_OK) {
-        err = add_worktree(git, worktree, strbuf_text(&mark), diag);
+        err = private_make(git, next, &worktree->repo, diag);
     }
-    if (err == ERR_OK && !add_admin_dir(git, worktree->path, admin)) {
+    if (err == ERR_OK && !fresh) {
+        struct strbuf index = {0};
+        strbuf_addf(&index, "%s/index", next);
+        err = files_copy(strbuf_text(&paths->index),
+                         strbuf_text(&index),
+                         0600,
+                         diag);
+        err = err == ERR_NOT_FOUND ? ERR_OK : err; /* git makes another */
+        strbuf_release(&index);
+    }
+    crash_point("worktree-repo-made");
+    if (err == ERR_OK) {
+        err = files_remove(strbuf_text(&paths->git_dir), diag);
+    }
+    crash_point("worktree-repo-removed");
+    if (err == ERR_OK && rename(next, strbuf_text(&paths->git_dir)) != 0) {
+        err = diag_set(diag, ERR_IO, "rename %s: %s", next, strerror(errno));
+    }
+    crash_point("worktree-repo-given");
+    return err;
+}
+
+/* Append "-e PATTERN" for each path. The arena owns the patterns. */
+static void add_exceptions(const char **args,
+                           size_t *count,
+                           const struct checkout_paths *paths,
+                           struct arena *arena)
+{
+    for (size_t ix = 0; ix < paths->count; ix++) {
+        struct strbuf pattern = {0};
+        setup_add_pattern(&pattern, paths->items[ix]);
+        args[(*count)++] = "-e";
+        args[(*count)++] = arena_strndup(arena, pattern.text, pattern.len);
+        strbuf_release(&pattern);
+    }
+}
+
+/* Remove untracked files; if the checkout is to be pristine, ignored ones, too.
+ * Copied files stay: setup_enter() makes them exact. */
+static enum err
+clean(struct git *git, const struct worktree *worktree, struct diag *diag)
+{
+    const char *args[CLEAN_WORDS + 4 * CHECKOUT_PATHS_MAX] = {
+        "clean",
+        "--quiet",
+        "-ffd",
+    };
+    struct arena arena = {0};
+    size_t count = 3;
+    if (worktree->pristine) {
+        args[count++] = "-x";
+        add_exceptions(args, &count, &worktree->checkout->keep, &arena);
+    }
+    add_exceptions(args, &count, &worktree->checkout->copy, &arena);
+    struct git_call call = {.args = args, .folder = worktree->path};
+    enum err err = git_call(git, &call, NULL, diag);
+    arena_release(&arena);
+    return err;
+}
+
+/* Keep a copy of the index for the next entry. */
+static enum err save_index(const struct paths *paths, struct diag *diag)
+{
+    struct strbuf from = {0};
+    struct strbuf next = {0};
+    strbuf_addf(&from, "%s/index", strbuf_text(&paths->git_dir));
+    strbuf_addf(&next, "%s+next", strbuf_text(&paths->index));
+    enum err err = files_remove(strbuf_text(&next), diag);
+    if (err == ERR_OK) {
+        err = files_copy(strbuf_text(&from), strbuf_text(&next), 0600, diag);
+    }
+    if (err == ERR_OK &&
+        rename(strbuf_text(&next), strbuf_text(&paths->index)) != 0) {
         err = diag_set(diag,
                        ERR_IO,
-                       "git created no worktree at %s",
-                       worktree->path);
+                       "rename %s: %s",
+                       strbuf_text(&next),
+                       strerror(errno));
     }
-    strbuf_release(&mark);
+    strbuf_release(&from);
+    strbuf_release(&next);
     return err;
 }
 
-/* Remove git's own locks in a directory: of the index, HEAD, ORIG_HEAD, ... */
-static void remove_locks(const char *admin)
+/* Make the files equal to the commit. */
+static enum err fill(struct git *git,
+                     const struct worktree *worktree,
+                     const struct paths *paths,
+                     bool fresh,
+                     struct diag *diag)
 {
-    DIR *list = opendir(admin);
-    const struct dirent *entry;
-    while (list != NULL && (entry = readdir(list)) != NULL) {
-        size_t len = strlen(entry->d_name);
-        if (len > 5 && strcmp(entry->d_name + len - 5, ".lock") == 0) {
-            (void)unlinkat(dirfd(list), entry->d_name, 0);
-        }
-    }
-    if (list != NULL) {
-        (void)closedir(list);
-    }
-}
-
-/* Remove files of a killed process from git's directory for the worktree. The
- * caller holds the lock, so no other process uses them. */
-static void remove_leftovers(const char *admin)
-{
-    static const char *const names[] = {
-        "AUTO_MERGE",
-        "BISECT_LOG",
-        "CHERRY_PICK_HEAD",
-        "MERGE_HEAD",
-        "MERGE_MODE",
-        "MERGE_MSG",
-        "REBASE_HEAD",
-        "REVERT_HEAD",
-        "rebase-apply",
-        "rebase-merge",
-        "sequencer",
-    };
-    struct strbuf path = {0};
-    remove_locks(admin);
-    for (size_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
-        strbuf_clear(&path);
-        strbuf_addf(&path, "%s/%s", admin, names[ix]);
-        (void)!remove_all(strbuf_text(&path), NULL);
-    }
-    strbuf_release(&path);
-}
-
-enum err worktree_check_elsewhere(struct git *git,
-                                  const struct worktree *worktree,
-                                  struct diag *diag)
-{
-    struct strbuf list = {0};
-    struct git_call call = {
-        .args = PROC_ARGS("worktree", "list", "--porcelain", "-z"),
-        .output = &list,
-    };
-    int lock = lock_list(git, LOCK_SH);
+    static const char *const reset[] = {"reset", "--quiet", "--hard", NULL};
+    struct git_call call = {.args = reset, .folder = worktree->path};
+    crash_point("worktree-before-reset");
     enum err err = git_call(git, &call, NULL, diag);
-    worktree_leave(&lock);
-    const char *path = "";
-    for (size_t at = 0; err == ERR_OK && at < list.len;
-         at += strlen(list.text + at) + 1) {
-        const char *line = list.text + at;
-        if (strncmp(line, "worktree ", 9) == 0) {
-            path = line + 9;
-        } else if (strncmp(line, "branch ", 7) == 0 &&
-                   strcmp(line + 7, worktree->branch) == 0 &&
-                   strcmp(path, worktree->path) != 0 && is_there(path)) {
-            err = diag_set(diag,
-                           ERR_DENIED,
-                           "the branch %s is checked out in %s: switch that "
-                           "worktree to another branch",
-                           git_short_name(worktree->branch),
-                           path);
-        }
+    crash_point("worktree-before-clean");
+    if (err == ERR_OK && !fresh) {
+        err = clean(git, worktree, diag);
     }
-    strbuf_release(&list);
-    return err;
-}
-
-/* Set the branch and HEAD. */
-static enum err
-set_head(struct git *git, const struct worktree *worktree, struct diag *diag)
-{
-    const char *const attach[] = {"symbolic-ref",
-                                  "HEAD",
-                                  worktree->branch,
-                                  NULL};
-    const char *const detach[] = {"update-ref",
-                                  "--no-deref",
-                                  "HEAD",
-                                  worktree->start.text,
-                                  NULL};
-    if (worktree->branch != NULL) {
-        enum err err = worktree_check_elsewhere(git, worktree, diag);
-        git_unlock_ref(git, worktree->branch); /* only its worktree uses it */
-        struct git_ref_change change = {
-            .ref = worktree->branch,
-            .to = worktree->start.text,
-        };
-        if (err == ERR_OK) {
-            err = git_change_refs(git, &change, 1, "sluice: start", diag);
-        }
-        if (err != ERR_OK) {
-            return err;
-        }
-        crash_point("worktree-branch-set");
-    }
-    struct git_call call = {
-        .args = worktree->branch != NULL ? attach : detach,
-        .folder = worktree->path,
+    struct setup setup = {
+        .git = git,
+        .path = worktree->path,
+        .options = worktree->checkout,
+        .fresh = fresh,
+        .clean = worktree->pristine,
     };
-    return git_call(git, &call, NULL, diag);
+    if (err == ERR_OK) {
+        err = setup_enter(&setup, diag);
+    }
+    if (err == ERR_OK) {
+        err = save_index(paths, diag);
+    }
+    crash_point("worktree-before-unmark");
+    if (err == ERR_OK && unlink(strbuf_text(&paths->mark)) != 0 &&
+        errno != ENOENT) {
+        err = diag_set(diag,
+                       ERR_IO,
+                       "remove %s: %s",
+                       strbuf_text(&paths->mark),
+                       strerror(errno));
+    }
+    return err;
 }
 
 /* Bring it to a clean checkout of the commit. The lock is held alone. */
 static enum err
 bring(struct git *git, const struct worktree *worktree, struct diag *diag)
 {
-    static const char *const reset[] = {"reset", "--quiet", "--hard", NULL};
-    static const char *const clean[] = {"clean", "--quiet", "-ffd", NULL};
-    struct strbuf admin = {0};
-    enum err err = make_or_find(git, worktree, &admin, diag);
-    if (err == ERR_OK) {
-        remove_leftovers(strbuf_text(&admin));
-        err = set_head(git, worktree, diag);
-    }
-    strbuf_release(&admin);
-    struct git_call call = {.args = reset, .folder = worktree->path};
-    if (err == ERR_OK) {
-        crash_point("worktree-before-reset");
-        err = git_call(git, &call, NULL, diag);
-    }
-    if (err == ERR_OK) {
-        crash_point("worktree-before-clean");
-        call.args = clean;
-        err = git_call(git, &call, NULL, diag);
-    }
-    if (err == ERR_OK) {
-        struct strbuf mark = {0};
-        add_beside(&mark, worktree->path, "making");
-        crash_point("worktree-before-unmark");
-        (void)unlink(strbuf_text(&mark));
-        strbuf_release(&mark);
+    struct paths paths;
+    set_paths(&paths, worktree->path);
+    enum err err = ERR_CONFLICT;
+    bool fresh = false;
+    /* ERR_IO: a session can leave directories that cannot be written. */
+    for (int ix = 0; ix < 2 && (err == ERR_CONFLICT || err == ERR_IO) && !fresh;
+         ix++) {
+        err = ERR_OK;
+        if (ix > 0) {
+            log_line("making the checkout again: %s", diag->text);
+            err = begin(worktree->path, strbuf_text(&paths.mark), diag);
+        }
+        if (err == ERR_OK) {
+            err = make_or_find(git, worktree->path, &paths, &fresh, diag);
+        }
+        if (err == ERR_OK) {
+            err = give_repo(git, worktree, &paths, fresh, diag);
+        }
+        if (err == ERR_OK) {
+            err = fill(git, worktree, &paths, fresh, diag);
+        }
     }
     crash_point("worktree-ready");
+    release_paths(&paths);
     return err;
 }
 
-/* Return whether a shared worktree is at the commit. */
+/* Return whether a shared checkout is at the commit. */
 static bool is_at(struct git *git, const struct worktree *worktree)
 {
     return git_says(git,
                     worktree->path,
                     PROC_ARGS("rev-parse", "HEAD"),
-                    worktree->start.text);
+                    worktree->repo.start.text);
 }
 
 /* Share it if it is at the commit; bring it there if it is not in use. */
@@ -418,18 +369,23 @@ static enum err share(struct git *git,
                       int lock,
                       struct diag *diag)
 {
-    for (int ix = 0; ix < LOCK_TRIES; ix++) {
+    int tries = worktree->now ? 1 : LOCK_TRIES;
+    for (int ix = 0; ix < tries; ix++) {
         if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
             enum err err = bring(git, worktree, diag);
             if (err != ERR_OK) {
                 return err;
             }
         }
-        if (proc_lock(lock, LOCK_SH) && is_at(git, worktree)) {
+        bool shared = worktree->now ? flock(lock, LOCK_SH | LOCK_NB) == 0
+                                    : proc_lock(lock, LOCK_SH);
+        if (shared && is_at(git, worktree)) {
             return ERR_OK;
         }
         (void)flock(lock, LOCK_UN);
-        (void)usleep(LOCK_PAUSE_US);
+        if (ix + 1 < tries) {
+            (void)usleep(LOCK_PAUSE_US);
+        }
     }
     return diag_set(diag,
                     ERR_BUSY,
@@ -437,11 +393,11 @@ static enum err share(struct git *git,
                     worktree->path);
 }
 
-/* Open the lock file of a worktree; return -1 with errno set on failure. */
+/* Open the lock file of a checkout; return -1 with errno set on failure. */
 static int open_lock(const char *path)
 {
     struct strbuf name = {0};
-    add_beside(&name, path, "lock");
+    strbuf_addf(&name, "%s.lock", path);
     int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
     int lock = open(strbuf_text(&name), flags, 0600);
     strbuf_release(&name);
@@ -454,13 +410,16 @@ enum err worktree_enter(struct git *git,
                         struct diag *diag)
 {
     *lock_out = -1;
-    enum err err = make_above(worktree->path, diag);
+    enum err err = files_make_above(worktree->path, diag);
     if (err != ERR_OK) {
         return err;
     }
     int lock = open_lock(worktree->path);
     if (lock >= 0 && !worktree->alone) {
         err = share(git, worktree, lock, diag);
+    } else if (lock >= 0 && worktree->now &&
+               flock(lock, LOCK_EX | LOCK_NB) != 0) {
+        err = diag_set(diag, ERR_BUSY, "%s is in use", worktree->path);
     } else if (lock >= 0 && proc_lock(lock, LOCK_EX)) {
         err = bring(git, worktree, diag);
     } else {
@@ -487,15 +446,6 @@ void worktree_leave(int *lock)
     }
 }
 
-void worktree_unlock(struct git *git, const char *path)
-{
-    struct strbuf admin = {0};
-    if (add_admin_dir(git, path, &admin)) {
-        remove_locks(strbuf_text(&admin));
-    }
-    strbuf_release(&admin);
-}
-
 int worktree_try_lock(const char *path)
 {
     int lock = open_lock(path);
@@ -506,26 +456,56 @@ int worktree_try_lock(const char *path)
     return lock;
 }
 
-enum worktree_kind worktree_look(struct git *git, const char *path)
-{
-    struct strbuf admin = {0};
-    enum worktree_kind kind = WORKTREE_FOREIGN;
-    if (add_admin_dir(git, path, &admin) && is_whole(path, admin.text)) {
-        strbuf_adds(&admin, "/locked");
-        kind = is_there(admin.text) ? WORKTREE_LOCKED : WORKTREE_WHOLE;
-    }
-    strbuf_release(&admin);
-    return kind;
-}
-
 enum err worktree_remove(struct git *git, const char *path, struct diag *diag)
 {
-    struct git_call call = {
-        .args = PROC_ARGS("worktree", "remove", "--", path),
-        .quiet = true,
+    struct paths paths;
+    set_paths(&paths, path);
+    enum err err = forget(git, path, diag);
+    if (err == ERR_OK) {
+        err = files_remove(path, diag);
+    }
+    crash_point("worktree-removed");
+    const char *const beside[] = {
+        strbuf_text(&paths.next),
+        strbuf_text(&paths.mark),
+        strbuf_text(&paths.index),
+        strbuf_text(&paths.left),
     };
-    int list = lock_list(git, LOCK_EX);
+    for (size_t ix = 0; err == ERR_OK && ix < ARRAY_COUNT(beside); ix++) {
+        err = files_remove(beside[ix], diag);
+    }
+    if (err == ERR_OK) {
+        setup_forget(path);
+    }
+    release_paths(&paths);
+    return err;
+}
+
+enum err
+worktree_check_elsewhere(struct git *git, const char *branch, struct diag *diag)
+{
+    struct strbuf list = {0};
+    struct git_call call = {
+        .args = PROC_ARGS("worktree", "list", "--porcelain", "-z"),
+        .output = &list,
+    };
     enum err err = git_call(git, &call, NULL, diag);
-    worktree_leave(&list);
+    const char *path = "";
+    for (size_t at = 0; err == ERR_OK && at < list.len;
+         at += strlen(list.text + at) + 1) {
+        const char *line = list.text + at;
+        if (strncmp(line, "worktree ", 9) == 0) {
+            path = line + 9;
+        } else if (strncmp(line, "branch ", 7) == 0 &&
+                   strcmp(line + 7, branch) == 0 && files_exist(path)) {
+            err = diag_set(diag,
+                           ERR_DENIED,
+                           "the branch %s is checked out in %s: switch that "
+                           "worktree to another branch",
+                           git_short_name(branch),
+                           path);
+        }
+    }
+    strbuf_release(&list);
     return err;
 }

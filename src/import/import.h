@@ -59,13 +59,13 @@ struct import_options {
     const char *folder;              /* directory of the clones; NULL: ".." */
     const struct import_path *paths; /* clones outside of it */
     uint32_t path_count;
-    const char *base;         /* branch; NULL: `branch` if merging */
-    import_branch_fn branch;  /* NULL: "main" */
-    void *branch_ctx;         /* for `branch` */
-    const char *run;          /* command that implements; NULL: a stub */
-    const char *agent;        /* agent that implements, instead of `run` */
-    const char *gate;         /* command that tests; NULL: no stage */
-    const char *review;       /* command that reviews; NULL: no stage */
+    const char *base;        /* branch; NULL: `branch` if merging */
+    import_branch_fn branch; /* NULL: "main" */
+    void *branch_ctx;        /* for `branch` */
+    const char *run;         /* command that implements; NULL: a stub */
+    const char *agent;       /* agent that implements, instead of `run` */
+    const char *gate;   /* command that tests, or "none"; NULL: not given */
+    const char *review; /* command that reviews; NULL: no stage */
     const char *review_agent; /* agent that reviews, not `review` */
     const char *bodies;  /* directory for issue bodies, relative to the plan;
                             NULL: bodies are in the plan */

@@ -169,6 +169,16 @@ static bool set_dependencies(struct import_reading *reading,
     return true;
 }
 
+/* An issue of another tracker, if it is an address. */
+static bool set_url(struct import_reading *reading,
+                    const json_t *entry,
+                    struct import_issue *issue)
+{
+    (void)reading;
+    issue->url = import_read_text(json_object_get(entry, "external_ref"));
+    return true;
+}
+
 static const struct import_section sections[] = {
     {"description", NULL},
     {"design", "Design"},
@@ -191,5 +201,6 @@ const struct import_format import_beads = {
              set_state,
              set_priority,
              import_read_home,
-             set_dependencies},
+             set_dependencies,
+             set_url},
 };

@@ -362,7 +362,8 @@ static bool set_number(struct import_reading *reading,
             reading->entry,
             IMPORT_NUMBER_MAX);
     }
-    return issue->number >= 1;
+    issue->closes = issue->number >= 1;
+    return issue->closes;
 }
 
 static bool set_priority(struct import_reading *reading,
@@ -381,6 +382,17 @@ static bool set_priority(struct import_reading *reading,
     return true;
 }
 
+/* The address for people: the REST API has its own in "url". */
+static bool set_url(struct import_reading *reading,
+                    const json_t *entry,
+                    struct import_issue *issue)
+{
+    static const char *const fields[] = {"html_url", "url", NULL};
+    (void)reading;
+    issue->url = import_read_first(entry, fields);
+    return true;
+}
+
 const struct import_format import_github = {
     .origin = "gh prints",
     .entry = "an issue object",
@@ -395,5 +407,6 @@ const struct import_format import_github = {
              import_read_labels,
              set_repository,
              set_relations,
-             set_priority},
+             set_priority,
+             set_url},
 };

@@ -32,7 +32,7 @@ enum {
     IMPORT_BODY_BYTES_MAX = 1 << 20, /* GitHub's own limit is 64 KiB */
     IMPORT_NAME_BYTES_MAX = 90,      /* of an owner or a repository */
     IMPORT_KEY_BYTES_MAX = 64,       /* of an id that is not a number */
-    IMPORT_LEVELS_MAX = 64,          /* of parents above an issue */
+    IMPORT_LEVELS_MAX = 32,          /* of parents, as in a plan */
 };
 
 /* P0 is the most urgent. */
@@ -99,15 +99,19 @@ struct import_issue {
     struct import_span body;
     struct import_span milestone;
     const json_t *labels; /* an array, or NULL */
+    struct import_span url;
     struct import_tie *ties;
     struct import_tie *last_tie;
     uint32_t priority; /* 0 to 4, or IMPORT_PRIORITY_UNSET */
+    uint32_t urgency;  /* the same, and that of its most urgent dependent */
     bool closed;
     bool deferred;
     bool barred;  /* has an excluded label */
     bool matched; /* of the milestone, with the labels */
     bool wanted;  /* matched and open */
     bool chosen;  /* a group of the plan */
+    bool closes;  /* GitHub closes it by "Closes #NUMBER" */
+    bool above;   /* a group of the plan because of its sub-issues */
     bool queued;  /* its references are read or queued */
     const char *id;
     uint32_t parent; /* index, or IMPORT_NONE */
@@ -292,7 +296,7 @@ void import_find_cycles(struct import *import);
 /* Return the priority that a label gives, or IMPORT_PRIORITY_UNSET. */
 uint32_t import_label_priority(struct import_span label);
 
-/* Set import->order: by priority, then by repository and number. Requires that
+/* Set import->order: by urgency, then by repository and number. Requires that
  * no cycles exist. */
 void import_set_order(struct import *import);
 

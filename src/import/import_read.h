@@ -54,7 +54,7 @@ struct import_format {
                      struct strbuf *out);
     /* Return the list of entries, or a single one; NULL after an error. */
     const json_t *(*find)(const struct import_reading *reading, json_t *root);
-    import_set_fn *sets[10]; /* called in this order; NULL after the last */
+    import_set_fn *sets[12]; /* called in this order; NULL after the last */
 };
 extern const struct import_format import_github;
 extern const struct import_format import_beads;

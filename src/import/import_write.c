@@ -2,18 +2,22 @@
 /*
  * Writer of the plan as YAML with comments, or as JSON, which is YAML too.
  * Equal issues give equal bytes: repositories are in the order of their names,
- * groups in the order of import->order.
+ * groups in the order of import->order, after the parents.
  */
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "import/import_internal.h"
+#include "plan/plan.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     TITLE_BYTES_MAX = 1000, /* maximum in a plan */
     NAME_BYTES_MAX = 200,
+    LABEL_BYTES_MAX = 200,
+    URL_BYTES_MAX = 1000,
     COMMENT_BYTES_MAX = 500,
     FIXES_MAX = 3,
     REVIEWS_MAX = 2,
@@ -51,7 +55,7 @@ static uint32_t list_stages(const struct import *import,
                                       : RUN_DEFAULT,
         .agent = options->agent,
     };
-    if (options->gate != NULL) {
+    if (options->gate != NULL && strcmp(options->gate, "none") != 0) {
         out[count++] = (struct stage){
             .name = "gate",
             .run = options->gate,
@@ -138,15 +142,56 @@ add_base(const struct import *import, const char *path, struct strbuf *out)
     strbuf_adds(out, out->len == 0 ? "main" : "");
 }
 
-static void add_labels(const struct import_issue *issue, struct strbuf *out)
+/* Return the labels as a plan can have them. */
+static json_t *labels_json(const struct import_issue *issue)
 {
-    for (size_t ix = 0; ix < json_array_size(issue->labels); ix++) {
-        strbuf_adds(out, ix > 0 ? ", " : "");
-        import_add_line(out,
+    json_t *labels = json_array();
+    for (size_t ix = 0; ix < json_array_size(issue->labels) &&
+                        json_array_size(labels) < PLAN_LABELS_MAX;
+         ix++) {
+        struct strbuf line = {0};
+        import_add_line(&line,
                         import_label(issue->labels, ix),
-                        COMMENT_BYTES_MAX);
-        if (out->len > COMMENT_BYTES_MAX) {
-            return;
+                        LABEL_BYTES_MAX);
+        if (line.len > 0) {
+            (void)json_array_append_new(labels, json_string(line.text));
+        }
+        strbuf_release(&line);
+    }
+    return labels;
+}
+
+/* Append the address of an issue, if a plan can have it. */
+static void add_url(const struct import_issue *issue, struct strbuf *out)
+{
+    import_add_line(out, issue->url, URL_BYTES_MAX);
+    const char *text = strbuf_text(out);
+    bool web = strncmp(text, "https://", strlen("https://")) == 0 ||
+               strncmp(text, "http://", strlen("http://")) == 0;
+    if (!web || out->len != issue->url.len || strpbrk(text, " \"<>") != NULL) {
+        strbuf_clear(out);
+    }
+}
+
+/* Return the group that an issue is a part of, or NULL. */
+static const struct import_issue *parent_of(const struct import *import,
+                                            const struct import_issue *issue)
+{
+    bool part =
+        issue->parent != IMPORT_NONE && import->issues[issue->parent].above;
+    return part ? &import->issues[issue->parent] : NULL;
+}
+
+/* Find the parents of the chosen issues. */
+static void mark_parents(struct import *import)
+{
+    for (uint32_t ix = 0; ix < import->issue_count; ix++) {
+        uint32_t at =
+            import->issues[ix].chosen ? import->issues[ix].parent : IMPORT_NONE;
+        while (at != IMPORT_NONE && !import->issues[at].above &&
+               import_is_container(import, &import->issues[at])) {
+            import->issues[at].above = true;
+            at = import->issues[at].parent;
         }
     }
 }
@@ -389,6 +434,52 @@ static void add_pipelines(const struct import *import, struct strbuf *out)
     }
 }
 
+/* Return the priority in the plan. P2 is the default of plans, and the others
+ * are two apart, so that there is room between them. */
+static uint32_t priority_of(const struct import_issue *issue)
+{
+    return 2 * issue->priority + 1;
+}
+
+static void add_title(const struct import_issue *issue, struct strbuf *out)
+{
+    struct strbuf line = {0};
+    import_add_line(&line, issue->title, TITLE_BYTES_MAX);
+    if (line.len > 0) {
+        strbuf_adds(out, "    title: ");
+        add_text(out, line.text);
+        strbuf_adds(out, "\n");
+    }
+    strbuf_release(&line);
+}
+
+/* Append its parent, labels and address. */
+static void add_fields(const struct import *import,
+                       const struct import_issue *issue,
+                       struct strbuf *out)
+{
+    const struct import_issue *parent = parent_of(import, issue);
+    if (parent != NULL) {
+        strbuf_addf(out, "    parent: %s\n", parent->id);
+    }
+    json_t *labels = labels_json(issue);
+    size_t count = json_array_size(labels);
+    for (size_t ix = 0; ix < count; ix++) {
+        strbuf_adds(out, ix == 0 ? "    labels: [" : ", ");
+        add_text(out, json_string_value(json_array_get(labels, ix)));
+    }
+    strbuf_adds(out, count > 0 ? "]\n" : "");
+    json_decref(labels);
+    struct strbuf url = {0};
+    add_url(issue, &url);
+    if (url.len > 0) {
+        strbuf_adds(out, "    url: ");
+        add_text(out, url.text);
+        strbuf_adds(out, "\n");
+    }
+    strbuf_release(&url);
+}
+
 static void add_group(const struct import *import,
                       const struct import_issue *issue,
                       struct strbuf *out)
@@ -397,12 +488,7 @@ static void add_group(const struct import *import,
     strbuf_addf(out, "  - id: %s\n    repo: ", issue->id);
     add_key(out, import->repos[issue->repo].key);
     strbuf_adds(out, "\n    pipeline: issue\n");
-    import_add_line(&line, issue->title, TITLE_BYTES_MAX);
-    if (line.len > 0) {
-        strbuf_adds(out, "    title: ");
-        add_text(out, line.text);
-        strbuf_adds(out, "\n");
-    }
+    add_title(issue, out);
     if (issue->file_body.path != NULL) {
         strbuf_adds(out, "    body_file: ");
         add_text(out, issue->file_body.path);
@@ -411,14 +497,16 @@ static void add_group(const struct import *import,
         strbuf_adds(out, "    body: ");
         add_block(out, issue->body.text);
     }
+    if (issue->closes) {
+        strbuf_addf(out, "    closes: %" PRId64 "\n", issue->number);
+    }
     if (issue->priority != IMPORT_PRIORITY_DEFAULT) {
-        strbuf_addf(out, "    # priority: P%u\n", issue->priority);
+        strbuf_addf(out,
+                    "    priority: %u # P%u\n",
+                    priority_of(issue),
+                    issue->priority);
     }
-    strbuf_clear(&line);
-    add_labels(issue, &line);
-    if (line.len > 0) {
-        strbuf_addf(out, "    # labels: %s\n", line.text);
-    }
+    add_fields(import, issue, out);
     strbuf_clear(&line);
     import_add_line(&line,
                     import_span(strbuf_text(&issue->dropped)),
@@ -500,22 +588,55 @@ static json_t *stages_json(const struct import *import)
     return list;
 }
 
-static json_t *group_json(const struct import *import,
+/* Return a group with the fields of an issue that sluice only shows. */
+static json_t *shown_json(const struct import *import,
                           const struct import_issue *issue)
 {
     json_t *object = json_object();
-    struct strbuf title = {0};
+    json_t *labels = labels_json(issue);
+    const struct import_issue *parent = parent_of(import, issue);
+    struct strbuf line = {0};
     set_text(object, "id", issue->id);
+    import_add_line(&line, issue->title, TITLE_BYTES_MAX);
+    if (line.len > 0) {
+        set_text(object, "title", line.text);
+    }
+    if (parent != NULL) {
+        set_text(object, "parent", parent->id);
+    }
+    if (json_array_size(labels) > 0) {
+        (void)json_object_set(object, "labels", labels);
+    }
+    json_decref(labels);
+    strbuf_clear(&line);
+    add_url(issue, &line);
+    if (line.len > 0) {
+        set_text(object, "url", line.text);
+    }
+    strbuf_release(&line);
+    return object;
+}
+
+static json_t *group_json(const struct import *import,
+                          const struct import_issue *issue)
+{
+    json_t *object = shown_json(import, issue);
     set_text(object, "repo", import->repos[issue->repo].key);
     set_text(object, "pipeline", "issue");
-    import_add_line(&title, issue->title, TITLE_BYTES_MAX);
-    if (title.len > 0) {
-        set_text(object, "title", title.text);
-    }
     if (issue->file_body.path != NULL) {
         set_text(object, "body_file", issue->file_body.path);
     } else if (issue->body.len > 0) {
         set_text(object, "body", issue->body.text);
+    }
+    if (issue->closes) {
+        (void)json_object_set_new(object,
+                                  "closes",
+                                  json_integer(issue->number));
+    }
+    if (issue->priority != IMPORT_PRIORITY_DEFAULT) {
+        (void)json_object_set_new(object,
+                                  "priority",
+                                  json_integer(priority_of(issue)));
     }
     if (issue->need_count > 0) {
         json_t *needs = json_array();
@@ -525,7 +646,6 @@ static json_t *group_json(const struct import *import,
         }
         (void)json_object_set_new(object, "needs", needs);
     }
-    strbuf_release(&title);
     return object;
 }
 
@@ -541,6 +661,12 @@ static void write_json(const struct import *import, struct strbuf *out)
     (void)json_object_set_new(plan, "repos", repos_json(import));
     (void)json_object_set_new(pipelines, "issue", stages_json(import));
     (void)json_object_set_new(plan, "pipelines", pipelines);
+    for (uint32_t ix = 0; ix < import->issue_count; ix++) {
+        const struct import_issue *issue = &import->issues[ix];
+        if (issue->above) {
+            (void)json_array_append_new(groups, shown_json(import, issue));
+        }
+    }
     for (uint32_t ix = 0; ix < import->counts.issues; ix++) {
         const struct import_issue *issue = &import->issues[import->order[ix]];
         (void)json_array_append_new(groups, group_json(import, issue));
@@ -556,6 +682,7 @@ static void write_json(const struct import *import, struct strbuf *out)
 void import_write(struct import *import, struct strbuf *out)
 {
     set_bodies(import);
+    mark_parents(import);
     if (import->options.json) {
         write_json(import, out);
         return;
@@ -564,6 +691,14 @@ void import_write(struct import *import, struct strbuf *out)
     add_repos(import, out);
     add_pipelines(import, out);
     strbuf_adds(out, "groups:\n");
+    for (uint32_t ix = 0; ix < import->issue_count; ix++) {
+        const struct import_issue *issue = &import->issues[ix];
+        if (issue->above) { /* its parts are the work */
+            strbuf_addf(out, "  - id: %s\n", issue->id);
+            add_title(issue, out);
+            add_fields(import, issue, out);
+        }
+    }
     for (uint32_t ix = 0; ix < import->counts.issues; ix++) {
         add_group(import, &import->issues[import->order[ix]], out);
     }

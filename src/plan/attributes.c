@@ -160,6 +160,33 @@ void plan_intern_own_names(struct plan *plan)
     }
 }
 
+void plan_inherit_attributes(struct reader *reader, uint32_t group_ix)
+{
+    struct plan *plan = reader->plan;
+    const struct plan_group *group = &plan->groups[group_ix];
+    struct plan_group_more *more = &plan->private->group_more[group_ix];
+    if (group->parent == PLAN_NONE) {
+        return;
+    }
+    const struct plan_group_more *farther =
+        &plan->private->group_more[group->parent];
+    struct plan_attribute list[2 * PLAN_ATTRIBUTES_MAX];
+    uint32_t count = add_free(list, 0, more->free_ones, more->free_count);
+    count = add_free(list, count, farther->free_ones, farther->free_count);
+    if (count > PLAN_ATTRIBUTES_MAX) {
+        plan_errors_add(reader->errors,
+                        group->mark,
+                        "group %s has more than %d attributes, with those of "
+                        "its parents",
+                        QUOTED_TEXT(group->id),
+                        PLAN_ATTRIBUTES_MAX);
+        return;
+    }
+    qsort(list, count, sizeof(list[0]), by_name);
+    more->free_ones = keep_list(plan, list, count);
+    more->free_count = count;
+}
+
 void plan_set_group_attributes(struct plan *plan,
                                uint32_t group_ix,
                                const char *owner)

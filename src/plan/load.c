@@ -7,7 +7,7 @@
  *
  * Limits with `per: repo` apply across runs: they share their counters under
  * the limit's name, and the value of the attribute `repo` is the normalized
- * path of the repository, so that it is the same in all plans.
+ * path of the repository, so that it is the same in all plans (see value_of()).
  */
 #include "plan/load.h"
 
@@ -16,8 +16,21 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "base/strmap.h"
+#include "plan/twin.h"
 
 #include <string.h>
+
+/* The limit of the store for all sessions. */
+#define STORE_SESSIONS "sessions"
+
+_Static_assert(PLAN_LOCAL == 0, "the first limit of the store is for all");
+_Static_assert(PLAN_PRIORITY_MAX == SCHED_PRIORITY_MAX, "the same scale");
+
+/* A limit of the store: all runs share its counter. */
+struct store_limit {
+    const char *name; /* "sessions", or that of a provider */
+    uint32_t limit;   /* core id */
+};
 
 struct load_run {
     struct load *load;
@@ -28,6 +41,7 @@ struct load_run {
     const char **repos; /* their values in attributes */
     uint32_t *classes;
     uint32_t class_count;
+    uint32_t base_class; /* 1 + the core's class of base gates; 0: none yet */
     uint32_t *providers; /* core ids; ID_NONE: not used yet */
     uint32_t provider_count;
     uint32_t *locals; /* the same for tasks without provider, by class */
@@ -39,6 +53,12 @@ struct load_run {
     uint32_t group_count;
     uint32_t *tasks;
     uint32_t task_count;
+    uint32_t *scopes; /* by group: 1 + the core's scope; 0: it has none */
+    struct store_limit *stores;
+    uint32_t store_count;
+    int64_t start_ns; /* see struct load_options */
+    int64_t clock_offset_ns;
+    int64_t not_before_ns;
 };
 
 /* The record of a provider that no plan has named yet. */
@@ -82,6 +102,8 @@ void load_free(struct load *load)
         mem_free(run->limits);
         mem_free(run->groups);
         mem_free(run->tasks);
+        mem_free(run->scopes);
+        mem_free(run->stores);
         mem_free(run);
     }
     strmap_release(&load->ids);
@@ -107,53 +129,26 @@ static uint32_t intern(struct load *load, const char *text)
     return id;
 }
 
-/* Length of an absolute path without its last component; 0 for the root. */
-static size_t without_last(const char *path, size_t len)
+/* Return the value of a repository: its normalized path, which is the same in
+ * all plans, and its name where the plan has another with this path. */
+static const char *value_of(struct load_run *run, uint32_t ix)
 {
-    while (len > 0 && path[len - 1] != '/') {
-        len--;
+    const struct plan_repo *repo = &run->plan->repos[ix];
+    const char *folder = run->folder != NULL ? run->folder : "";
+    const char *name = twin_name(run->plan, folder, ix);
+    if (name == NULL && run->folder == NULL) {
+        return repo->path;
     }
-    return len > 0 ? len - 1 : 0;
-}
-
-/*
- * Append the parts of a path to an absolute one of `len` bytes and return the
- * new length. "." is dropped; ".." removes a component, but never goes above
- * the root. Purely lexical: symbolic links are not followed.
- */
-static size_t add_parts(char *out, size_t len, const char *path)
-{
-    while (*path != '\0') {
-        size_t part = strcspn(path, "/");
-        bool stay = part == 0 || (part == 1 && path[0] == '.');
-        if (part == 2 && path[0] == '.' && path[1] == '.') {
-            len = without_last(out, len);
-        } else if (!stay) {
-            out[len++] = '/';
-            memcpy(out + len, path, part);
-            len += part;
-        }
-        path += part;
-        path += strspn(path, "/");
+    struct strbuf text = {0};
+    twin_add_path(&text, folder, repo->path);
+    if (name != NULL) {
+        strbuf_addf(&text, " (%s)", name);
     }
-    return len;
-}
-
-/* Return a path of the plan as an absolute, normalized path. */
-static const char *full_path(struct load_run *run, const char *path)
-{
-    size_t bytes = strlen(run->folder) + strlen(path) + sizeof("//");
-    char *full = arena_alloc(&run->load->texts, bytes, 1);
-    size_t len = 0;
-    if (path[0] != '/') {
-        len = add_parts(full, len, run->folder);
-    }
-    len = add_parts(full, len, path);
-    if (len == 0) {
-        full[len++] = '/';
-    }
-    full[len] = '\0';
-    return full;
+    const char *value = arena_strndup(&run->load->texts,
+                                      text.len > 0 ? text.text : "/",
+                                      text.len > 0 ? text.len : 1);
+    strbuf_release(&text);
+    return value;
 }
 
 /* Set the attribute values of repositories: the path, if they have one. */
@@ -163,10 +158,7 @@ static void find_repos(struct load_run *run)
     MEM_RESIZE(run->repos, plan->repo_count);
     for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
         const struct plan_repo *repo = &plan->repos[ix];
-        run->repos[ix] = repo->path != NULL ? repo->path : repo->name;
-        if (repo->path != NULL && run->folder != NULL) {
-            run->repos[ix] = full_path(run, repo->path);
-        }
+        run->repos[ix] = repo->path != NULL ? value_of(run, ix) : repo->name;
     }
 }
 
@@ -214,8 +206,10 @@ static struct limit_spec limit_spec_of(struct load_run *run,
             intern_attributes(run, arena, limit->where, limit->where_count),
         .where_count = limit->where_count,
         .hold_group = limit->hold_group,
-        .resource =
-            limit->kind != PLAN_LIMIT_PLAIN && limit->kind != PLAN_LIMIT_USAGE,
+        .background = limit->background,
+        .resource = limit->kind != PLAN_LIMIT_PLAIN &&
+                    limit->kind != PLAN_LIMIT_USAGE &&
+                    limit->kind != PLAN_LIMIT_WINDOW,
         .budget = plan_is_paid(limit),
     };
 }
@@ -316,6 +310,59 @@ static uint32_t provider_of(struct load_run *run, const struct plan_task *task)
     return *place;
 }
 
+/* Return a limit of the store: the runs share its counter. */
+static struct limit_spec store_spec_of(struct load_run *run, const char *name)
+{
+    struct strbuf share = {0};
+    strbuf_addf(&share, "store %s", name); /* no limit of a plan has a space */
+    struct limit_spec spec = {
+        .max = LIMIT_NONE,
+        .per = ID_NONE,
+        .share = intern(run->load, strbuf_text(&share)),
+    };
+    strbuf_release(&share);
+    return spec;
+}
+
+/* Record a limit of the store. */
+static void
+keep_store_limit(struct load_run *run, const char *name, struct limit_id limit)
+{
+    uint32_t ix = run->store_count++;
+    MEM_RESIZE(run->stores, run->store_count);
+    run->stores[ix].name = name;
+    run->stores[ix].limit = limit.v;
+}
+
+/* Add the limits of the providers that have none yet: the limit of a provider
+ * has the provider's index, because "local" has none. */
+static void add_store_limits(struct load_run *run)
+{
+    const struct plan *plan = run->plan;
+    while (run->store_count < plan->provider_count) {
+        const char *name = plan->providers[run->store_count].name;
+        struct limit_spec spec = store_spec_of(run, name);
+        spec.resource = true; /* the sessions of the provider ask for it */
+        keep_store_limit(run,
+                         name,
+                         sched_add_limit(run->load->sched, run->run, &spec));
+    }
+}
+
+/* Return the time of the core for a wall clock time; 0: it has passed. */
+static int64_t core_time(const struct load_run *run, int64_t wall_ns)
+{
+    return wall_ns <= run->clock_offset_ns ? 0 : wall_ns - run->clock_offset_ns;
+}
+
+static int64_t deadline_of(const struct load_run *run)
+{
+    int64_t wall_ns =
+        plan_deadline_ns(run->plan, run->start_ns, run->not_before_ns);
+    int64_t at_ns = core_time(run, wall_ns);
+    return wall_ns == INT64_MIN ? 0 : at_ns > 0 ? at_ns : 1;
+}
+
 static void add_run(struct load_run *run, struct arena *arena, bool no_budgets)
 {
     const struct plan *plan = run->plan;
@@ -325,20 +372,27 @@ static void add_run(struct load_run *run, struct arena *arena, bool no_budgets)
         [PLAN_POLICY_FIFO] = SCHED_FIFO,
         [PLAN_POLICY_LOOKAHEAD] = SCHED_LOOKAHEAD,
     };
-    struct limit_spec *limits =
-        arena_alloc(arena, plan->limit_count, sizeof(limits[0]));
+    static const enum sched_goal goals[] = {
+        [PLAN_GOAL_FINISH_ALL] = SCHED_FINISH_ALL,
+        [PLAN_GOAL_FINISH_MANY] = SCHED_FINISH_MANY,
+    };
+    uint32_t count = plan->limit_count + 1; /* and that of the store */
+    struct limit_spec *limits = arena_alloc(arena, count, sizeof(limits[0]));
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
         bool budget = plan_is_paid(&plan->limits[ix]);
         limits[ix] = limit_spec_of(run, arena, &plan->limits[ix]);
         run->budget_count += budget && !no_budgets ? 1 : 0;
     }
+    limits[plan->limit_count] = store_spec_of(run, STORE_SESSIONS);
     struct sched_run_spec spec = {
         .policy = policies[plan->policy],
+        .goal = goals[plan->goal],
         .limits = limits,
-        .limit_count = plan->limit_count,
+        .limit_count = count,
         .sync_every = plan->sync.every,
         .sync_drain = plan->sync.drain,
         .schedules = plan->schedules,
+        .deadline_ns = deadline_of(run),
     };
     struct limit_id first;
     run->run = sched_add_run(run->load->sched, &spec, &first);
@@ -347,6 +401,9 @@ static void add_run(struct load_run *run, struct arena *arena, bool no_budgets)
         run->limits[ix] = first.v + ix;
     }
     run->limit_count = plan->limit_count;
+    struct limit_id sessions = {first.v + plan->limit_count};
+    keep_store_limit(run, STORE_SESSIONS, sessions);
+    add_store_limits(run);
 }
 
 /* Add the resources of a fragment. */
@@ -362,6 +419,7 @@ static void add_limits(struct load_run *run, struct arena *arena)
             run->budget_count > 0 && plan_is_paid(&plan->limits[ix]) ? 1 : 0;
     }
     run->limit_count = plan->limit_count;
+    add_store_limits(run);
 }
 
 static struct sched_failure_spec failure_of(const struct plan *plan,
@@ -372,6 +430,7 @@ static struct sched_failure_spec failure_of(const struct plan *plan,
         [PLAN_ON_FAILURE_ABORT] = SCHED_ABORT,
         [PLAN_ON_FAILURE_SKIP] = SCHED_SKIP,
         [PLAN_ON_FAILURE_ASK] = SCHED_ASK,
+        [PLAN_ON_FAILURE_STOP] = SCHED_STOP,
     };
     const struct plan_settings *settings = &task->settings;
     return (struct sched_failure_spec){
@@ -382,8 +441,7 @@ static struct sched_failure_spec failure_of(const struct plan *plan,
         .rework_max = task->rework_max,
         .on_failure = actions[settings->on_failure],
         .optional = settings->optional,
-        .rework_on_failure = task->rework_to != PLAN_NONE &&
-                             plan_has_role(plan, task, PLAN_ROLE_GATE),
+        .rework_on_failure = plan_reworks_on_failure(plan, task),
     };
 }
 
@@ -394,10 +452,15 @@ static struct sched_use *uses_of(const struct load_run *run,
                                  uint32_t *count_out)
 {
     const struct plan *plan = run->plan;
-    struct sched_use *uses = arena_alloc(arena,
-                                         task->use_count + run->budget_count,
-                                         sizeof(uses[0]));
+    struct sched_use *uses =
+        arena_alloc(arena,
+                    task->use_count + run->budget_count + 1,
+                    sizeof(uses[0]));
     uint32_t count = 0;
+    if (task->provider != PLAN_LOCAL) {
+        uses[count].limit.v = run->stores[task->provider].limit;
+        uses[count++].units = 1;
+    }
     for (uint32_t n = 0; n < task->use_count; n++) {
         uses[count].limit.v = run->limits[task->uses[n].limit];
         uses[count++].units = task->uses[n].units;
@@ -422,6 +485,24 @@ static void add_word(struct strbuf *out, const char *text)
     }
 }
 
+static void add_words(struct strbuf *out, const char *const *words)
+{
+    strbuf_adds(out, " [");
+    for (; *words != NULL; words++) {
+        add_word(out, *words);
+    }
+}
+
+static void add_sandbox(struct strbuf *out, const struct plan_sandbox *sandbox)
+{
+    if (sandbox != NULL) {
+        strbuf_adds(out, sandbox->network ? " network" : " alone");
+        add_words(out, sandbox->write);
+        add_words(out, sandbox->read);
+        add_words(out, sandbox->env);
+    }
+}
+
 /*
  * Tasks can share a session if one command serves all of them: the plan gives
  * them the same command in the same repository. A task with a budget of its own
@@ -441,8 +522,10 @@ static uint32_t batch_key_of(struct load_run *run, uint32_t ix)
     strbuf_addf(&text, "batch %u %u", task->repo, task->agent);
     add_word(&text, task->run.shell);
     add_word(&text, task->prepare);
+    add_word(&text, task->prepare_once ? "once" : NULL);
     add_word(&text, task->prompt);
     add_word(&text, task->prompt_file);
+    add_sandbox(&text, task->settings.sandbox);
     for (uint32_t n = 0; task->run.argv != NULL && task->run.argv[n] != NULL;
          n++) {
         add_word(&text, task->run.argv[n]);
@@ -450,6 +533,31 @@ static uint32_t batch_key_of(struct load_run *run, uint32_t ix)
     uint32_t key = intern(run->load, strbuf_text(&text));
     strbuf_release(&text);
     return key;
+}
+
+/* Return the core's class of a task. A base gate starts first: the earlier the
+ * base is known to be bad, the fewer sessions are in vain. */
+static uint32_t class_of(struct load_run *run, const struct plan_task *task)
+{
+    static const struct sched_class_spec first = {.batch = 1};
+    if (!task->base_gate) {
+        return run->classes[task->class_ix];
+    }
+    if (run->base_class == 0) {
+        run->base_class = sched_add_class(run->load->sched, &first).v + 1;
+    }
+    return run->base_class - 1;
+}
+
+/* Return the earliest start of a task; 0: any time. */
+static int64_t start_of(const struct load_run *run,
+                        const struct plan_task *task)
+{
+    int64_t wall_ns = plan_start_ns(run->plan, task, run->start_ns);
+    if (!task->last && wall_ns < run->not_before_ns) {
+        wall_ns = run->not_before_ns;
+    }
+    return core_time(run, wall_ns);
 }
 
 static struct sched_task_spec
@@ -460,7 +568,7 @@ task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
     uint32_t use_count;
     struct sched_use *uses = uses_of(run, arena, task, &use_count);
     return (struct sched_task_spec){
-        .class_id = {run->classes[task->class_ix]},
+        .class_id = {class_of(run, task)},
         .provider = {provider_of(run, task)},
         .group = task->group == PLAN_NONE ? ID_NONE : run->groups[task->group],
         .estimate_ns = plan_estimate_ns(plan, task),
@@ -475,8 +583,21 @@ task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
         .failure = failure_of(plan, task),
         .rework_to = task->rework_to == PLAN_NONE ? ID_NONE
                                                   : run->tasks[task->rework_to],
+        .priority = task->settings.priority,
+        .guard = task->guard == PLAN_NONE ? 0 : run->tasks[task->guard] + 1,
+        .not_before_ns = start_of(run, task),
+        .scope = task->scope == PLAN_NONE ? 0 : run->scopes[task->scope],
+        .last = task->last,
+        .approve = task->approve,
     };
 }
+
+/* The scopes of an addition. */
+struct scopes {
+    struct arena *arena;
+    struct sched_scope_spec *specs;
+    uint32_t count;
+};
 
 /*
  * Number of additional edges to tasks of the core. For the first addition it is
@@ -487,8 +608,30 @@ static uint32_t edges_of(const struct load_run *run)
     return run->task_count > 0 ? run->plan->edge_count : 0;
 }
 
+/* Assign ids to the scopes of new groups. A parent is before its parts. */
+static void number_scopes(struct load_run *run, struct scopes *out)
+{
+    const struct plan *plan = run->plan;
+    uint32_t next = sched_scope_count(run->load->sched);
+    MEM_RESIZE(run->scopes, plan->group_count);
+    ARENA_ARRAY(out->arena, out->specs, plan->group_count - run->group_count);
+    for (uint32_t ix = run->group_count; ix < plan->group_count; ix++) {
+        run->scopes[ix] = 0;
+        if (!plan->groups[ix].has_last) {
+            continue;
+        }
+        uint32_t around = plan->groups[ix].parent;
+        while (around != PLAN_NONE && !plan->groups[around].has_last) {
+            around = plan->groups[around].parent;
+        }
+        out->specs[out->count++].parent =
+            around == PLAN_NONE ? 0 : run->scopes[around];
+        run->scopes[ix] = ++next;
+    }
+}
+
 /* Assign ids to new groups and tasks; return the number of their needs. */
-static uint32_t number_new(struct load_run *run)
+static uint32_t number_new(struct load_run *run, struct scopes *scopes)
 {
     const struct plan *plan = run->plan;
     const struct sched *sched = run->load->sched;
@@ -496,6 +639,7 @@ static uint32_t number_new(struct load_run *run)
     for (uint32_t ix = run->group_count; ix < plan->group_count; ix++) {
         run->groups[ix] = sched_group_count(sched) + ix - run->group_count;
     }
+    number_scopes(run, scopes);
     MEM_RESIZE(run->tasks, plan->task_count);
     uint32_t needs = edges_of(run);
     for (uint32_t ix = run->task_count; ix < plan->task_count; ix++) {
@@ -555,12 +699,29 @@ static void explain(const struct load_run *run,
                     "task \"%s\" does not need the task it sends rework to",
                     id);
         break;
+    case REJECTION_LAST:
+        strbuf_addf(&text,
+                    "task \"%s\" needs a task of \"finally\" that waits for "
+                    "it",
+                    id);
+        break;
     case REJECTION_RECORD:
         strbuf_addf(&text, "impossible stored state of task \"%s\"", id);
         break;
     }
     (void)diag_set(diag, err, "%s", strbuf_text(&text));
     strbuf_release(&text);
+}
+
+static struct sched_need
+need_of(const struct load_run *run, uint32_t task, uint32_t need, unsigned on)
+{
+    static const enum sched_on ons[] = {
+        [PLAN_ON_DONE] = SCHED_ON_DONE,
+        [PLAN_ON_FAILED] = SCHED_ON_FAILED,
+        [PLAN_ON_ANY] = SCHED_ON_ANY,
+    };
+    return (struct sched_need){run->tasks[task], run->tasks[need], ons[on]};
 }
 
 /* Add all parts of the plan that the core does not have yet. */
@@ -571,7 +732,8 @@ static enum err add_new(struct load_run *run,
                         struct diag *diag)
 {
     const struct plan *plan = run->plan;
-    uint32_t need_count = number_new(run);
+    struct scopes scopes = {.arena = arena};
+    uint32_t need_count = number_new(run, &scopes);
     uint32_t group_count = plan->group_count - run->group_count;
     uint32_t task_count = plan->task_count - run->task_count;
     struct sched_group_spec *groups =
@@ -593,13 +755,12 @@ static enum err add_new(struct load_run *run,
         const struct plan_task *task = &plan->tasks[ix];
         tasks[n] = task_spec_of(run, arena, ix);
         for (uint32_t i = 0; i < task->need_count; i++) {
-            needs[filled].dependent = run->tasks[ix];
-            needs[filled++].need = run->tasks[task->needs[i]];
+            needs[filled++] = need_of(run, ix, task->needs[i], task->ons[i]);
         }
     }
     for (uint32_t n = 0, count = edges_of(run); n < count; n++) {
-        needs[filled].dependent = run->tasks[plan->edges[n].dependent];
-        needs[filled++].need = run->tasks[plan->edges[n].need];
+        const struct plan_edge *edge = &plan->edges[n];
+        needs[filled++] = need_of(run, edge->dependent, edge->need, edge->on);
     }
     INVARIANT(filled == need_count);
     struct sched_addition addition = {
@@ -610,6 +771,8 @@ static enum err add_new(struct load_run *run,
         .task_count = task_count,
         .needs = needs,
         .need_count = need_count,
+        .scopes = scopes.specs,
+        .scope_count = scopes.count,
         .records = records,
     };
     struct sched_rejection rejection;
@@ -641,6 +804,9 @@ enum err load_plan(struct load *load,
     struct load_run *run = mem_zalloc(1, sizeof(*run));
     run->load = load;
     run->plan = plan;
+    run->start_ns = options->start_ns;
+    run->clock_offset_ns = options->clock_offset_ns;
+    run->not_before_ns = options->not_before_ns;
     run->next = load->runs;
     load->runs = run;
     if (options->folder != NULL) {
@@ -678,10 +844,20 @@ enum err load_more(struct load_run *run, int64_t now_ns, struct diag *diag)
         run->class_count = before.class_count;
         run->provider_count = before.provider_count;
         run->limit_count = before.limit_count;
+        run->store_count = before.store_count;
         run->local_count = before.local_count;
         run->budget_count = before.budget_count;
     }
     return err;
+}
+
+void load_set_clock(struct load_run *run, int64_t clock_offset_ns)
+{
+    sched_move_times(run->load->sched,
+                     run->run,
+                     run->clock_offset_ns - clock_offset_ns,
+                     run->plan->deadline.kind != PLAN_TIME_AFTER);
+    run->clock_offset_ns = clock_offset_ns;
 }
 
 struct run_id load_run_id(const struct load_run *run)
@@ -699,6 +875,37 @@ struct limit_id load_limit(const struct load_run *run, uint32_t limit)
 {
     INVARIANT(limit < run->limit_count);
     return (struct limit_id){run->limits[limit]};
+}
+
+struct limit_id load_store_limit(const struct load_run *run, const char *name)
+{
+    uint32_t ix = 0;
+    while (ix < run->store_count && strcmp(run->stores[ix].name, name) != 0) {
+        ix++;
+    }
+    return (struct limit_id){ix < run->store_count ? run->stores[ix].limit
+                                                   : ID_NONE};
+}
+
+const char *load_store_limit_name(const struct load_run *run,
+                                  struct limit_id limit)
+{
+    uint32_t ix = 0;
+    while (ix < run->store_count && run->stores[ix].limit != limit.v) {
+        ix++;
+    }
+    return ix < run->store_count ? run->stores[ix].name : NULL;
+}
+
+uint32_t load_store_limit_count(const struct load_run *run)
+{
+    return run->store_count;
+}
+
+struct limit_id load_store_limit_at(const struct load_run *run, uint32_t ix)
+{
+    INVARIANT(ix < run->store_count);
+    return (struct limit_id){run->stores[ix].limit};
 }
 
 /* Return the index of a value in ascending ids, or PLAN_NONE. */
@@ -771,4 +978,13 @@ void load_restore_provider(struct load *load,
         .name = arena_strndup(&load->texts, name, strlen(name)),
         .record = *record,
     };
+}
+
+int64_t load_next_window(int64_t now, int64_t whole, enum sched_outcome outcome)
+{
+    if (outcome == OUTCOME_DONE) {
+        return now < whole ? now + 1 : now;
+    }
+    bool failed = outcome == OUTCOME_CHANGES || outcome == OUTCOME_FAILED;
+    return failed && now > 1 ? now / 2 : now;
 }

@@ -33,6 +33,12 @@ struct load_options {
     const struct sched_record *records;
     const struct sched_run_record *run; /* NULL: the run is new */
     bool no_budgets; /* ignore budgets: the run spends nothing */
+    /* For `not_before` and `deadline`: when the run started or will start, as
+     * wall clock time; the offset from the clock of `now_ns` to it; and an
+     * earliest start for all its tasks, INT64_MIN: none. */
+    int64_t start_ns;
+    int64_t clock_offset_ns;
+    int64_t not_before_ns;
 };
 
 /*
@@ -55,12 +61,32 @@ MUST_USE enum err load_plan(struct load *load,
 MUST_USE enum err
 load_more(struct load_run *run, int64_t now_ns, struct diag *diag);
 
+/* The wall clock was set: move the times of the run, and of tasks that will be
+ * added. See struct load_options. */
+void load_set_clock(struct load_run *run, int64_t clock_offset_ns);
+
 /* Return the core id of the run. */
 struct run_id load_run_id(const struct load_run *run);
 
 /* Return the core id of the task or limit with this plan index. */
 struct task_id load_task(const struct load_run *run, uint32_t task);
 struct limit_id load_limit(const struct load_run *run, uint32_t limit);
+
+/*
+ * Limits of the store: each run has, beside those of its plan, one for all
+ * sessions and one for the sessions of each provider except "local". The runs
+ * of a scheduler share the counters, and none has a maximum at first: to limit
+ * the store, set the same one in each run with EVENT_LIMIT. They have names of
+ * their own, "sessions" or that of the provider, and no index in the plan.
+ * load_more() may add some.
+ */
+uint32_t load_store_limit_count(const struct load_run *run);
+struct limit_id load_store_limit_at(const struct load_run *run, uint32_t ix);
+/* Return the limit of that name, or ID_NONE; the name of a limit, or NULL if it
+ * is not of the store. */
+struct limit_id load_store_limit(const struct load_run *run, const char *name);
+const char *load_store_limit_name(const struct load_run *run,
+                                  struct limit_id limit);
 
 /*
  * Providers belong to the loader: all its runs share providers of equal name.
@@ -80,6 +106,13 @@ struct provider_id load_find_provider(const struct load *load,
 void load_restore_provider(struct load *load,
                            const char *name,
                            const struct sched_provider_record *record);
+
+/*
+ * Return the window of a merge queue after the outcome of one of its merges: it
+ * halves when a merge fails, and grows by one when one lands, up to `whole`.
+ */
+int64_t
+load_next_window(int64_t now, int64_t whole, enum sched_outcome outcome);
 
 /* Return the plan index of a core id, or PLAN_NONE if it is not of this run. */
 uint32_t load_plan_task(const struct load_run *run, struct task_id task);

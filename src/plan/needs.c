@@ -11,7 +11,7 @@
  * no other. (4) Search the graph for a cycle. (5) Build the sorted lists of the
  * tasks from the graph, without duplicates.
  */
-#include "plan/plan_internal.h"
+#include "plan/needs_internal.h"
 
 #include "base/invariant.h"
 #include "base/strbuf.h"
@@ -25,199 +25,44 @@ enum {
     REWORK_STEPS_MAX = 50000000, /* for all checks of `rework` together */
 };
 
-/* The first or last tasks of a group; see step 3. */
-struct ends {
-    uint32_t *tasks;
-    uint32_t count;
-    bool known;
-};
+/* List the parts of each group. */
+static void list_parts(struct resolver *resolver)
+{
+    const struct plan *plan = resolver->plan;
+    bool any = false;
+    for (uint32_t ix = 0; ix < plan->group_count && !any; ix++) {
+        any = plan->groups[ix].parent != PLAN_NONE;
+    }
+    if (!any) {
+        return;
+    }
+    resolver->first_part = mem_zalloc(plan->group_count, sizeof(uint32_t));
+    resolver->next_part = mem_zalloc(plan->group_count, sizeof(uint32_t));
+    for (uint32_t ix = 0; ix < plan->group_count; ix++) {
+        resolver->first_part[ix] = PLAN_NONE;
+        resolver->next_part[ix] = PLAN_NONE;
+    }
+    for (uint32_t ix = plan->group_count; ix > 0; ix--) {
+        uint32_t parent = plan->groups[ix - 1].parent;
+        if (parent != PLAN_NONE) {
+            resolver->next_part[ix - 1] = resolver->first_part[parent];
+            resolver->first_part[parent] = ix - 1;
+        }
+    }
+}
 
-/* State of the resolution. */
-struct resolver {
-    struct reader *reader;
-    struct plan *plan;
-    struct graph *graph;
-    uint32_t *seen; /* per target: the last list or walk that visited it */
-    uint32_t serial;
-    struct ends *last;  /* per group, or NULL if not needed yet */
-    struct ends *first; /* the same */
-    struct arena arena; /* memory of first and last */
-    uint32_t *stack;    /* for walks, one entry per task */
-    uint32_t steps_left;
-    bool too_many;
-};
+static bool has_parts(const struct resolver *resolver, uint32_t group)
+{
+    return resolver->first_part != NULL &&
+           resolver->first_part[group] != PLAN_NONE;
+}
 
-static const char *target_id(const struct plan *plan, uint32_t target)
+bool needs_is_loose(const struct resolver *resolver, uint32_t target)
 {
     uint32_t ix = plan_target_ix(target);
-    return plan_target_is_group(target) ? plan->groups[ix].id
-                                        : plan->tasks[ix].id;
-}
-
-/* Whether the group has no pipeline. */
-static bool is_loose(const struct plan *plan, uint32_t target)
-{
     return plan_target_is_group(target) &&
-           plan->private->group_more[plan_target_ix(target)].first_task ==
-               PLAN_NONE;
-}
-
-/* Whether the name may be a stage of a group that was unreadable. */
-static bool is_in_bad_group(const struct plan *plan, const struct node *name)
-{
-    if (name->count > 2 * PLAN_ID_BYTES_MAX) {
-        return false;
-    }
-    for (uint32_t len = name->count; len > 0; len--) {
-        if (name->text[len - 1] != '/') {
-            continue;
-        }
-        uint32_t target =
-            strmap_find(&plan->private->names, name->text, len - 1);
-        if (target != STRMAP_NONE && plan_target_is_group(target) &&
-            plan->private->group_more[plan_target_ix(target)].bad) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void
-report_unknown(struct reader *reader, const struct node *name, const char *what)
-{
-    const struct plan *plan = reader->plan;
-    if (reader->names_incomplete || is_in_bad_group(plan, name)) {
-        return;
-    }
-    struct suggest guess = plan_guess(reader, name);
-    SUGGEST_ALL(&guess, plan->groups, plan->group_count, id);
-    SUGGEST_ALL(&guess, plan->tasks, plan->task_count, id);
-    plan_report_unknown(reader, name, what, &guess);
-}
-
-/* Step 1 */
-
-/* Return the error in this need, or NULL. */
-static const char *
-need_fault(const struct resolver *resolver, uint32_t dependent, uint32_t need)
-{
-    const struct plan *plan = resolver->plan;
-    uint32_t dependent_ix = plan_target_ix(dependent);
-    uint32_t need_ix = plan_target_ix(need);
-    if (dependent == need) {
-        return "itself";
-    }
-    if (!plan_target_is_group(dependent) && is_loose(plan, need) &&
-        plan->tasks[dependent_ix].group == need_ix) {
-        return "its own group";
-    }
-    if (plan_target_is_group(dependent) && !plan_target_is_group(need) &&
-        plan->tasks[need_ix].group == dependent_ix) {
-        return "its own task";
-    }
-    return NULL;
-}
-
-static void resolve_entry(struct resolver *resolver,
-                          uint32_t dependent,
-                          const struct node *name)
-{
-    struct reader *reader = resolver->reader;
-    struct plan *plan = resolver->plan;
-    if (!fields_is_text(reader, name, "a need", "the id of a task or group")) {
-        return;
-    }
-    uint32_t need = plan_lookup(&plan->private->names, name);
-    if (need == STRMAP_NONE) {
-        report_unknown(reader, name, "task or group");
-        return;
-    }
-    const char *fault = need_fault(resolver, dependent, need);
-    if (fault != NULL) {
-        REPORT(reader,
-               name,
-               "%s %s needs %s%s%s",
-               plan_target_is_group(dependent) ? "group" : "task",
-               QUOTED_TEXT(target_id(plan, dependent)),
-               fault,
-               dependent == need ? "" : " ",
-               dependent == need ? "" : QUOTED(name));
-        return;
-    }
-    if (resolver->seen[need] == resolver->serial) {
-        REPORT(reader, name, "%s is listed twice", QUOTED(name));
-        return;
-    }
-    resolver->seen[need] = resolver->serial;
-    MEM_GROW(reader->needs, reader->need_count, reader->need_capacity);
-    reader->needs[reader->need_count++] = (struct plan_need){
-        .dependent = dependent,
-        .need = need,
-        .mark = node_mark(name),
-    };
-}
-
-static void resolve_list(struct resolver *resolver,
-                         uint32_t dependent,
-                         const struct node *node)
-{
-    resolver->serial++;
-    if (node_is_scalar(node) && !fields_is_empty(node)) {
-        resolve_entry(resolver, dependent, node);
-        return;
-    }
-    if (node->kind != NODE_LIST) {
-        fields_expected(resolver->reader,
-                        node,
-                        "\"needs\"",
-                        "an id or a list of ids of tasks and groups");
-        return;
-    }
-    for (const struct node *item = node_first(node); item != NULL;
-         item = node_next(item)) {
-        resolve_entry(resolver, dependent, item);
-    }
-}
-
-/* Read `needs` at the top of a fragment: more needs for tasks and groups. */
-static void resolve_extra(struct resolver *resolver, const struct node *extra)
-{
-    struct reader *reader = resolver->reader;
-    if (!fields_is_mapping(reader, extra, "\"needs\"")) {
-        return;
-    }
-    NODE_EACH_KEY(extra)
-    {
-        uint32_t dependent = plan_lookup(&resolver->plan->private->names, key);
-        if (dependent == STRMAP_NONE) {
-            report_unknown(reader, key, "task or group");
-        } else {
-            resolve_list(resolver, dependent, node_value(key));
-        }
-    }
-}
-
-static void resolve_all(struct resolver *resolver, const struct node *extra)
-{
-    const struct reader *reader = resolver->reader;
-    const struct plan *plan = resolver->plan;
-    for (uint32_t ix = reader->before.groups; ix < plan->group_count; ix++) {
-        const struct node *node =
-            reader->pending_groups[ix - reader->before.groups].needs;
-        if (node != NULL) {
-            resolve_list(resolver, plan_target(ix, true), node);
-        }
-    }
-    for (uint32_t ix = reader->before.tasks; ix < plan->task_count; ix++) {
-        const struct node *node =
-            reader->pending[ix - reader->before.tasks].needs;
-        if (node != NULL) {
-            resolve_list(resolver, plan_target(ix, false), node);
-        }
-    }
-    if (extra != NULL) {
-        resolve_extra(resolver, extra);
-    }
+           (resolver->plan->private->group_more[ix].first_task == PLAN_NONE ||
+            has_parts(resolver, ix));
 }
 
 /* Steps 2 and 3 */
@@ -225,79 +70,187 @@ static void resolve_all(struct resolver *resolver, const struct node *extra)
 static void add_edge(struct resolver *resolver,
                      uint32_t dependent,
                      uint32_t need,
-                     struct plan_mark mark)
+                     const struct plan_need *from)
 {
     if (resolver->too_many) {
         return;
     }
     if (resolver->graph->edge_count >= PLAN_NEEDS_MAX) {
         plan_errors_add(resolver->reader->errors,
-                        mark,
+                        from->mark,
                         "more than %d needs, counting each task of a group",
                         PLAN_NEEDS_MAX);
         resolver->too_many = true;
         return;
     }
-    graph_add_need(resolver->graph, dependent, need);
+    const struct plan_task *tasks = resolver->plan->tasks;
+    if (tasks[need].last && !(tasks[dependent].last &&
+                              tasks[dependent].scope == tasks[need].scope)) {
+        resolver->plan->private->last_needed = true;
+    }
+    graph_add_need_on(resolver->graph, dependent, need, from->on);
 }
 
-/* Whether a task of the same group needs this task (last), or the reverse. */
-static bool is_inner(const struct resolver *resolver, uint32_t task, bool last)
+static void reserve_stack(struct resolver *resolver)
+{
+    if (resolver->stack == NULL) {
+        resolver->stack =
+            mem_zalloc(resolver->plan->task_count, sizeof(resolver->stack[0]));
+    }
+}
+
+/* Return the group after this one in a walk through `root` and its parts, or
+ * PLAN_NONE. */
+static uint32_t
+next_group(const struct resolver *resolver, uint32_t root, uint32_t group)
+{
+    if (has_parts(resolver, group)) {
+        return resolver->first_part[group];
+    }
+    while (group != root && resolver->next_part[group] == PLAN_NONE) {
+        group = resolver->plan->groups[group].parent;
+    }
+    return group == root ? PLAN_NONE : resolver->next_part[group];
+}
+
+static bool
+is_member(const struct resolver *resolver, uint32_t task, uint32_t root)
+{
+    const struct plan_task *at = &resolver->plan->tasks[task];
+    return !at->last && plan_is_within(resolver->plan, at->group, root);
+}
+
+/* Whether only a failure starts the task: see mark_remedies(). */
+static bool is_remedy(const struct resolver *resolver, uint32_t task)
+{
+    return resolver->seen[plan_target(task, false)] == resolver->serial;
+}
+
+static void
+mark_remedy(struct resolver *resolver, uint32_t task, uint32_t *depth)
+{
+    if (!is_remedy(resolver, task)) {
+        resolver->seen[plan_target(task, false)] = resolver->serial;
+        resolver->stack[(*depth)++] = task;
+    }
+}
+
+/*
+ * Mark the tasks of a group that need the failure of another one of it, and
+ * those that need a marked one to be done: if all goes well they are skipped.
+ */
+static void mark_remedies(struct resolver *resolver, uint32_t root)
 {
     const struct graph *graph = resolver->graph;
-    const struct plan_task *tasks = resolver->plan->tasks;
-    uint32_t edge = last ? graph_first_dependent(graph, task)
-                         : graph_first_need(graph, task);
+    const struct plan_private *private = resolver->plan->private;
+    uint32_t depth = 0;
+    reserve_stack(resolver);
+    resolver->serial++;
+    for (uint32_t group = root; group != PLAN_NONE;
+         group = next_group(resolver, root, group)) {
+        for (uint32_t task = private->group_more[group].newest_member;
+             task != PLAN_NONE;
+             task = private->next_member[task]) {
+            for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
+                 edge = graph_next_need(graph, edge)) {
+                if (graph_on(graph, edge) == PLAN_ON_FAILED &&
+                    is_member(resolver, graph_need(graph, edge), root)) {
+                    mark_remedy(resolver, task, &depth);
+                }
+            }
+        }
+    }
+    while (depth > 0) {
+        uint32_t task = resolver->stack[--depth];
+        for (uint32_t edge = graph_first_dependent(graph, task);
+             edge != ID_NONE;
+             edge = graph_next_dependent(graph, edge)) {
+            uint32_t dependent = graph_dependent(graph, edge);
+            if (graph_on(graph, edge) == PLAN_ON_DONE &&
+                is_member(resolver, dependent, root)) {
+                mark_remedy(resolver, dependent, &depth);
+            }
+        }
+    }
+}
+
+/* Whether a task of the group that is done stands for this task, too. */
+static bool is_inner(const struct resolver *resolver,
+                     uint32_t task,
+                     uint32_t root,
+                     enum side side)
+{
+    const struct graph *graph = resolver->graph;
+    bool first = side == SIDE_FIRST;
+    uint32_t edge = first ? graph_first_need(graph, task)
+                          : graph_first_dependent(graph, task);
     while (edge != ID_NONE) {
         uint32_t other =
-            last ? graph_dependent(graph, edge) : graph_need(graph, edge);
-        if (tasks[other].group == tasks[task].group) {
+            first ? graph_need(graph, edge) : graph_dependent(graph, edge);
+        if (graph_on(graph, edge) == PLAN_ON_DONE &&
+            is_member(resolver, other, root) &&
+            (side != SIDE_LAST || !is_remedy(resolver, other))) {
             return true;
         }
-        edge = last ? graph_next_dependent(graph, edge)
-                    : graph_next_need(graph, edge);
+        edge = first ? graph_next_need(graph, edge)
+                     : graph_next_dependent(graph, edge);
     }
     return false;
 }
 
-/* Find the last (first) tasks of a loose group. */
 static struct ends
-find_ends(struct resolver *resolver, uint32_t group, bool last)
+find_ends(struct resolver *resolver, uint32_t root, enum side side)
 {
     const struct plan *plan = resolver->plan;
     const struct plan_private *private = plan->private;
     struct ends ends = {.known = true};
-    ARENA_ARRAY(&resolver->arena, ends.tasks, plan->groups[group].task_count);
-    for (uint32_t task = private->group_more[group].newest_member;
-         task != PLAN_NONE;
-         task = private->next_member[task]) {
-        if (!is_inner(resolver, task, last)) {
-            ends.tasks[ends.count++] = task;
+    uint32_t total = 0;
+    if (side == SIDE_LAST) {
+        mark_remedies(resolver, root);
+    }
+    for (uint32_t group = root; group != PLAN_NONE;
+         group = next_group(resolver, root, group)) {
+        total += plan->groups[group].task_count;
+    }
+    ARENA_ARRAY(&resolver->arena, ends.tasks, total);
+    for (uint32_t group = root; group != PLAN_NONE;
+         group = next_group(resolver, root, group)) {
+        for (uint32_t task = private->group_more[group].newest_member;
+             task != PLAN_NONE;
+             task = private->next_member[task]) {
+            if (!plan->tasks[task].last &&
+                (side != SIDE_LAST || !is_remedy(resolver, task)) &&
+                !is_inner(resolver, task, root, side)) {
+                ends.tasks[ends.count++] = task;
+            }
         }
     }
     return ends;
 }
 
-/* Return the tasks of a target: as a need (last) or as a dependent. */
-static struct ends
-ends_of(struct resolver *resolver, uint32_t target, bool last, uint32_t *one)
+/* Return the tasks that a target stands for. */
+static struct ends ends_of(struct resolver *resolver,
+                           uint32_t target,
+                           enum side side,
+                           uint32_t *one)
 {
     uint32_t ix = plan_target_ix(target);
-    if (!is_loose(resolver->plan, target)) {
+    if (!needs_is_loose(resolver, target)) {
         const struct plan_group_more *more =
             resolver->plan->private->group_more;
         *one = ix;
         if (plan_target_is_group(target)) {
-            *one = last ? more[ix].last_task : more[ix].first_task;
+            *one =
+                side == SIDE_FIRST ? more[ix].first_task : more[ix].last_task;
         }
         return (struct ends){.tasks = one, .count = 1, .known = true};
     }
-    struct ends **cache = last ? &resolver->last : &resolver->first;
+    struct ends **cache = &resolver->ends[side];
     if (*cache == NULL) {
         *cache = mem_zalloc(resolver->plan->group_count, sizeof(**cache));
     }
     if (!(*cache)[ix].known) {
-        (*cache)[ix] = find_ends(resolver, ix, last);
+        (*cache)[ix] = find_ends(resolver, ix, side);
     }
     return (*cache)[ix];
 }
@@ -307,20 +260,39 @@ static void add_edges(struct resolver *resolver, bool loose)
 {
     const struct reader *reader = resolver->reader;
     for (uint32_t ix = 0; ix < reader->need_count; ix++) {
-        struct plan_need need = reader->needs[ix];
-        bool is_it = is_loose(resolver->plan, need.dependent) ||
-                     is_loose(resolver->plan, need.need);
+        const struct plan_need *need = &reader->needs[ix];
+        bool is_it = needs_is_loose(resolver, need->dependent) ||
+                     needs_is_loose(resolver, need->need);
         if (is_it != loose) {
             continue;
         }
         uint32_t one = 0;
         uint32_t other = 0;
-        struct ends from = ends_of(resolver, need.dependent, false, &one);
-        struct ends to = ends_of(resolver, need.need, true, &other);
+        enum side side = need->on == PLAN_ON_ANY ? SIDE_ENDS : SIDE_LAST;
+        struct ends from = ends_of(resolver, need->dependent, SIDE_FIRST, &one);
+        struct ends to = ends_of(resolver, need->need, side, &other);
         for (uint32_t at = 0; at < from.count; at++) {
             for (uint32_t by = 0; by < to.count && !resolver->too_many; by++) {
-                add_edge(resolver, from.tasks[at], to.tasks[by], need.mark);
+                add_edge(resolver, from.tasks[at], to.tasks[by], need);
             }
+        }
+    }
+}
+
+/* Let each stage of a pipeline need the one before it. */
+static void chain_stages(struct resolver *resolver, uint32_t group)
+{
+    const struct plan *plan = resolver->plan;
+    const struct plan_group_more *more = &plan->private->group_more[group];
+    struct plan_need need = {.mark = plan->groups[group].mark};
+    uint32_t before = more->first_task;
+    if (before == PLAN_NONE) {
+        return;
+    }
+    for (uint32_t at = before + 1; at <= more->last_task; at++) {
+        if (!plan->tasks[at].last) {
+            add_edge(resolver, at, before, &need);
+            before = at;
         }
     }
 }
@@ -334,16 +306,21 @@ static void build_graph(struct resolver *resolver)
     graph_reserve(resolver->graph, 0, edges + reader->need_count + fresh);
     graph_add_nodes(resolver->graph, fresh);
     for (uint32_t ix = reader->before.groups; ix < plan->group_count; ix++) {
-        const struct plan_group_more *more = &plan->private->group_more[ix];
-        if (more->first_task == PLAN_NONE) {
-            continue;
-        }
-        for (uint32_t at = more->first_task; at < more->last_task; at++) {
-            add_edge(resolver, at + 1, at, plan->groups[ix].mark);
-        }
+        chain_stages(resolver, ix);
     }
     add_edges(resolver, false);
     add_edges(resolver, true);
+}
+
+/* Whether the group has a task that does not come last, or parts. */
+static bool has_work(const struct resolver *resolver, uint32_t group)
+{
+    const struct plan *plan = resolver->plan;
+    uint32_t task = plan->private->group_more[group].newest_member;
+    while (task != PLAN_NONE && plan->tasks[task].last) {
+        task = plan->private->next_member[task];
+    }
+    return task != PLAN_NONE || has_parts(resolver, group);
 }
 
 /* Report groups without tasks, which are most likely a mistake. */
@@ -352,12 +329,13 @@ static void check_groups(const struct resolver *resolver)
     const struct reader *reader = resolver->reader;
     const struct plan *plan = resolver->plan;
     for (uint32_t ix = reader->before.groups; ix < plan->group_count; ix++) {
-        if (plan->groups[ix].task_count == 0 && !reader->names_incomplete &&
-            !plan->private->group_more[ix].bad) {
+        if (!has_work(resolver, ix) && !reader->names_incomplete &&
+            !reader->parents_bad && !plan->private->group_more[ix].bad) {
             plan_errors_add(reader->errors,
                             plan->groups[ix].mark,
                             "group %s has no tasks: give it a \"pipeline\", or "
-                            "name it in \"group\" of a task",
+                            "name it in \"group\" of a task or \"parent\" of "
+                            "a group",
                             QUOTED_TEXT(plan->groups[ix].id));
         }
     }
@@ -388,7 +366,10 @@ static struct plan_mark mark_of_cycle(const struct resolver *resolver,
         }
         uint32_t to = next[from] - 1;
         if (need.need == plan_target(to, false) ||
-            need.need == plan_target(plan->tasks[to].group, true)) {
+            (plan_target_is_group(need.need) &&
+             plan_is_within(plan,
+                            plan->tasks[to].group,
+                            plan_target_ix(need.need)))) {
             mark = need.mark;
             break;
         }
@@ -494,11 +475,58 @@ static bool find_cycles(struct resolver *resolver)
 
 /* Step 5 */
 
+void plan_new_needs(struct plan *plan, struct plan_task *task, uint32_t count)
+{
+    size_t bytes = count * (sizeof(task->needs[0]) + sizeof(task->ons[0]));
+    task->needs = arena_alloc(&plan->private->arena, 1, bytes);
+    task->ons = (uint8_t *)(task->needs + count);
+}
+
 int plan_by_number(const void *left, const void *right)
 {
     uint32_t a = *(const uint32_t *)left;
     uint32_t b = *(const uint32_t *)right;
     return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/* Return the position of a need between two tasks of this reading. */
+static struct plan_mark
+mark_of_need(const struct resolver *resolver, uint32_t task, uint32_t need)
+{
+    const struct reader *reader = resolver->reader;
+    for (uint32_t ix = 0; ix < reader->need_count; ix++) {
+        if (reader->needs[ix].dependent == plan_target(task, false) &&
+            reader->needs[ix].need == plan_target(need, false)) {
+            return reader->needs[ix].mark;
+        }
+    }
+    return resolver->plan->tasks[task].mark;
+}
+
+/* Append a need to a list that is sorted by need, then by outcome. */
+static void append_need(const struct resolver *resolver,
+                        struct plan_task *task,
+                        uint32_t need,
+                        uint8_t on)
+{
+    uint32_t count = task->need_count;
+    if (count == 0 || task->needs[count - 1] != need) {
+        task->needs[count] = need;
+        task->ons[count] = on;
+        task->need_count++;
+        return;
+    }
+    /* The one before says more, unless they exclude each other. */
+    if (task->ons[count - 1] == PLAN_ON_DONE && on == PLAN_ON_FAILED) {
+        const struct plan *plan = resolver->plan;
+        plan_errors_add(
+            resolver->reader->errors,
+            mark_of_need(resolver, (uint32_t)(task - plan->tasks), need),
+            "task %s can never start: it needs %s to be done, and "
+            "to fail",
+            QUOTED_TEXT(task->id),
+            QUOTED_TEXT(plan->tasks[need].id));
+    }
 }
 
 /* Build the list of a task from the graph. */
@@ -514,20 +542,22 @@ static void list_needs(const struct resolver *resolver, uint32_t task_ix)
     if (count == 0) {
         return;
     }
-    ARENA_ARRAY(&resolver->plan->private->arena, task->needs, count);
+    plan_new_needs(resolver->plan, task, count);
     count = 0;
     for (uint32_t edge = graph_first_need(graph, task_ix); edge != ID_NONE;
          edge = graph_next_need(graph, edge)) {
-        task->needs[count++] = graph_need(graph, edge);
+        task->needs[count++] =
+            graph_need(graph, edge) * PLAN_ONS + graph_on(graph, edge);
     }
     if (count > 1) {
         qsort(task->needs, count, sizeof(task->needs[0]), plan_by_number);
     }
-    task->need_count = 1;
-    for (uint32_t ix = 1; ix < count; ix++) {
-        if (task->needs[ix] != task->needs[task->need_count - 1]) {
-            task->needs[task->need_count++] = task->needs[ix];
-        }
+    task->need_count = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        append_need(resolver,
+                    task,
+                    task->needs[ix] / PLAN_ONS,
+                    (uint8_t)(task->needs[ix] % PLAN_ONS));
     }
 }
 
@@ -537,25 +567,33 @@ static void extend_needs(const struct resolver *resolver, uint32_t task_ix)
     struct plan *plan = resolver->plan;
     struct plan_private *private = plan->private;
     struct plan_task *task = &plan->tasks[task_ix];
-    struct plan_old_needs old = {task_ix, task->need_count, task->needs};
+    struct plan_old_needs old = {task_ix,
+                                 task->need_count,
+                                 task->needs,
+                                 task->ons};
     list_needs(resolver, task_ix);
-    if (task->need_count == old.need_count) {
-        task->needs = old.needs;
-        return;
-    }
     MEM_GROW(private->old_needs,
              private->old_needs_count,
              private->old_needs_capacity);
     private->old_needs[private->old_needs_count++] = old;
     uint32_t at = 0;
     for (uint32_t ix = 0; ix < task->need_count; ix++) {
-        if (at < old.need_count && old.needs[at] == task->needs[ix]) {
-            at++;
-        } else {
+        if (at == old.need_count || old.needs[at] != task->needs[ix]) {
             MEM_GROW(plan->edges, plan->edge_count, private->edge_capacity);
             plan->edges[plan->edge_count++] =
-                (struct plan_edge){task_ix, task->needs[ix]};
+                (struct plan_edge){task_ix,
+                                   task->needs[ix],
+                                   (enum plan_on)task->ons[ix]};
+            continue;
         }
+        if (old.ons[at] != task->ons[ix]) {
+            plan_errors_add(resolver->reader->errors,
+                            mark_of_need(resolver, task_ix, task->needs[ix]),
+                            "task %s already needs %s, with another \"on\"",
+                            QUOTED_TEXT(task->id),
+                            QUOTED_TEXT(plan->tasks[task->needs[ix]].id));
+        }
+        at++;
     }
 }
 
@@ -586,10 +624,7 @@ static void list_all(struct resolver *resolver)
 static bool
 needs_indirectly(struct resolver *resolver, uint32_t task, uint32_t wanted)
 {
-    if (resolver->stack == NULL) {
-        resolver->stack =
-            mem_zalloc(resolver->plan->task_count, sizeof(resolver->stack[0]));
-    }
+    reserve_stack(resolver);
     uint32_t depth = 0;
     resolver->serial++;
     resolver->stack[depth++] = task;
@@ -624,7 +659,7 @@ resolve_rework(struct resolver *resolver, uint32_t task_ix, bool walk)
         reader->pending[task_ix - reader->before.tasks].rework_to;
     uint32_t target = plan_lookup(&plan->private->names, name);
     if (target == STRMAP_NONE) {
-        report_unknown(reader, name, "task");
+        needs_report_unknown(reader, name, "task");
         return;
     }
     uint32_t to = plan_target_ix(target);
@@ -676,17 +711,24 @@ void plan_resolve_needs(struct reader *reader, const struct node *extra)
         .seen = mem_zalloc(targets, sizeof(uint32_t)),
         .steps_left = REWORK_STEPS_MAX,
     };
-    resolve_all(&resolver, extra);
+    list_parts(&resolver);
+    needs_read(&resolver, extra);
     check_groups(&resolver);
     build_graph(&resolver);
     bool cycle = find_cycles(&resolver);
+    if (!cycle && plan->private->last_needed && !resolver.too_many) {
+        plan_check_last_cycles(reader);
+    }
     resolve_reworks(&resolver, !cycle && !resolver.too_many);
     if (reader->errors->count == 0) {
         list_all(&resolver);
     }
     mem_free(resolver.seen);
-    mem_free(resolver.last);
-    mem_free(resolver.first);
+    for (uint32_t side = 0; side < SIDES; side++) {
+        mem_free(resolver.ends[side]);
+    }
+    mem_free(resolver.first_part);
+    mem_free(resolver.next_part);
     mem_free(resolver.stack);
     arena_release(&resolver.arena);
 }

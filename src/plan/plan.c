@@ -22,6 +22,7 @@ struct raw_plan {
     const struct node *classes;
     const struct node *defaults;
     const struct node *policy;
+    const struct node *goal;
     const struct node *lookahead;
     const struct node *providers;
     const struct node *agents;
@@ -33,6 +34,9 @@ struct raw_plan {
     const struct node *usage;
     const struct node *budget;
     const struct node *hooks;
+    const struct node *finally;
+    const struct node *not_before;
+    const struct node *deadline;
     const struct node *needs; /* fragments only */
 };
 
@@ -41,7 +45,7 @@ static void refuse_in_fragment(const struct entry *entry)
     REPORT(entry->reader,
            entry->value,
            "\"%s\" is not allowed in a fragment: only groups, tasks, "
-           "needs, pipelines and resources are",
+           "finally, needs, pipelines and resources are",
            entry->field->name);
 }
 
@@ -63,11 +67,15 @@ static const struct field plan_fields[] = {
     {PART(agents)},
     {PART(budget)},
     {PART(classes)},
+    {PART(deadline)},
     {PART(defaults)},
+    {PART(finally)},
+    {PART(goal)},
     {PART(groups)},
     {PART(hooks)},
     {PART(limits)},
     {PART(lookahead)},
+    {PART(not_before)},
     {PART(pipelines)},
     {PART(policy)},
     {PART(providers)},
@@ -82,13 +90,14 @@ static const struct field plan_fields[] = {
 #define NO_PART(key) FIELD(struct raw_plan, key, #key, refuse_in_fragment)
 
 static const struct field fragment_fields[] = {
-    {PART(groups)},       {PART(needs)},     {PART(pipelines)},
-    {PART(resources)},    {PART(sluice)},    {PART(tasks)},
-    {NO_PART(agents)},    {NO_PART(budget)}, {NO_PART(classes)},
-    {NO_PART(defaults)},  {NO_PART(hooks)},  {NO_PART(limits)},
-    {NO_PART(lookahead)}, {NO_PART(name)},   {NO_PART(policy)},
-    {NO_PART(providers)}, {NO_PART(repos)},  {NO_PART(sync)},
-    {NO_PART(usage)},
+    {PART(finally)},      {PART(groups)},       {PART(needs)},
+    {PART(pipelines)},    {PART(resources)},    {PART(sluice)},
+    {PART(tasks)},        {NO_PART(agents)},    {NO_PART(budget)},
+    {NO_PART(classes)},   {NO_PART(deadline)},  {NO_PART(defaults)},
+    {NO_PART(goal)},      {NO_PART(hooks)},     {NO_PART(limits)},
+    {NO_PART(lookahead)}, {NO_PART(name)},      {NO_PART(not_before)},
+    {NO_PART(policy)},    {NO_PART(providers)}, {NO_PART(repos)},
+    {NO_PART(sync)},      {NO_PART(usage)},
 };
 
 static const struct schema defaults_schema = {
@@ -143,6 +152,20 @@ static void read_policy(struct reader *reader, const struct node *node)
     }
 }
 
+static void read_goal(struct reader *reader, const struct node *node)
+{
+    static const char *const names[] = {
+        [PLAN_GOAL_FINISH_ALL] = "finish-all",
+        [PLAN_GOAL_FINISH_MANY] = "finish-many",
+    };
+    uint32_t ix = fields_find_word(node, names, ARRAY_COUNT(names));
+    if (ix < ARRAY_COUNT(names)) {
+        reader->plan->goal = (enum plan_goal)ix;
+    } else {
+        fields_expected(reader, node, "\"goal\"", "finish-all or finish-many");
+    }
+}
+
 static void read_defaults(struct reader *reader, const struct node *node)
 {
     struct plan_private *private = reader->plan->private;
@@ -167,6 +190,27 @@ read_part(struct reader *reader, const struct node *node, part_fn read)
     }
 }
 
+static void read_finally(struct reader *reader, const struct node *node)
+{
+    plan_read_last(reader, node, PLAN_NONE);
+}
+
+/* Read when the run may start and when it is stopped. */
+static void read_times(struct reader *reader, const struct raw_plan *raw)
+{
+    static const struct field start = {.name = "not_before"};
+    static const struct field end = {.name = "deadline"};
+    struct plan *plan = reader->plan;
+    if (raw->not_before != NULL) {
+        plan_read_time(&(
+            struct entry){reader, &start, raw->not_before, &plan->not_before});
+    }
+    if (raw->deadline != NULL) {
+        plan_read_deadline(
+            &(struct entry){reader, &end, raw->deadline, &plan->deadline});
+    }
+}
+
 /* Read the parts that a plan and a fragment have in common. */
 static void read_common(struct reader *reader, const struct raw_plan *raw)
 {
@@ -175,6 +219,9 @@ static void read_common(struct reader *reader, const struct raw_plan *raw)
     read_part(reader, raw->pipelines, plan_read_pipelines);
     read_part(reader, raw->groups, plan_read_groups);
     read_part(reader, raw->tasks, plan_read_tasks);
+    read_part(reader, raw->finally, read_finally);
+    plan_set_scopes(reader);
+    plan_add_base_gates(reader);
 }
 
 static void read_plan(struct reader *reader,
@@ -194,7 +241,9 @@ static void read_plan(struct reader *reader,
         fields_line(
             &(struct entry){reader, &name_field, raw.name, &plan->name});
     }
+    read_times(reader, &raw);
     read_part(reader, raw.policy, read_policy);
+    read_part(reader, raw.goal, read_goal);
     plan->schedules = PLAN_SCHEDULES;
     read_part(reader, raw.lookahead, plan_read_lookahead);
     read_part(reader, raw.repos, plan_read_repos);
@@ -208,6 +257,7 @@ static void read_plan(struct reader *reader,
     read_part(reader, raw.budget, plan_read_budget);
     plan_add_budgets(plan);
     read_common(reader, &raw);
+    plan_add_windows(plan);
     plan_add_costs(plan);
     read_part(reader, raw.sync, plan_read_sync);
     read_part(reader, raw.hooks, plan_read_hooks);
@@ -296,7 +346,12 @@ bool plan_read(struct plan **out,
                const struct plan_source *source,
                struct plan_errors *errors)
 {
-    struct reader reader = {.plan = new_plan(source->file), .errors = errors};
+    struct reader reader = {
+        .plan = new_plan(source->file),
+        .errors = errors,
+        .old_rules = source->old_rules,
+    };
+    reader.plan->private->no_base_gates = source->no_base_gates;
     read_source(&reader, source);
     *out = NULL;
     if (errors->count > 0) {
@@ -304,6 +359,7 @@ bool plan_read(struct plan **out,
         return false;
     }
     *out = reader.plan;
+    (*out)->old_rules = source->old_rules;
     return true;
 }
 
@@ -321,6 +377,7 @@ static struct plan_counts count_all(const struct plan *plan)
         .texts = private->text_count,
         .nodes = private->graph.node_count,
         .edges = private->graph.edge_count,
+        .group_needs = private->group_need_count,
         .mark = arena_mark(&private->arena),
     };
 }
@@ -355,6 +412,7 @@ static void cut_to(struct plan *plan, const struct plan_counts *before)
 {
     struct plan_private *private = plan->private;
     cut_tasks(plan, before->tasks);
+    plan_cut_base_gates(plan, before->tasks);
     while (plan->group_count > before->groups) {
         uint32_t ix = --plan->group_count;
         leave_id(plan, plan->groups[ix].id, plan_target(ix, true));
@@ -382,9 +440,11 @@ static void cut_to(struct plan *plan, const struct plan_counts *before)
         struct plan_old_needs old =
             private->old_needs[--private->old_needs_count];
         plan->tasks[old.task].needs = old.needs;
+        plan->tasks[old.task].ons = old.ons;
         plan->tasks[old.task].need_count = old.need_count;
     }
     plan->edge_count = 0;
+    private->group_need_count = before->group_needs;
     graph_truncate(&private->graph, before->nodes, before->edges);
     arena_rewind(&private->arena, before->mark);
 }
@@ -398,6 +458,7 @@ bool plan_add(struct plan *plan,
         .errors = errors,
         .before = count_all(plan),
         .fragment = true,
+        .old_rules = source->old_rules,
     };
     plan->private->can_undo = false;
     plan->private->old_needs_count = 0;
@@ -435,6 +496,7 @@ void plan_free(struct plan *plan)
         return;
     }
     struct plan_private *private = plan->private;
+    plan_forget(plan);
     strmap_release(&private->names);
     strmap_release(&private->repo_names);
     strmap_release(&private->limit_names);
@@ -450,6 +512,8 @@ void plan_free(struct plan *plan)
     mem_free(private->group_more);
     mem_free(private->next_member);
     mem_free(private->old_needs);
+    mem_free(private->times);
+    mem_free(private->group_needs);
     graph_release(&private->graph);
     arena_release(&private->arena);
     mem_free(private);

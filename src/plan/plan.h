@@ -18,6 +18,8 @@
 #include "adapter/adapter.h"
 #include "base/duration.h"
 #include "base/macros.h"
+#include "base/strbuf.h"
+#include "plan/learned.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,6 +40,9 @@ enum { PLAN_LOCAL = 0 };
 /* Expected duration of a task without an estimate or history. */
 #define PLAN_ESTIMATE_NS (600 * SECOND_NS)
 
+/* Priorities: 0 is the most urgent, PLAN_PRIORITY the default. */
+enum { PLAN_PRIORITY = 5, PLAN_PRIORITY_MAX = 9 };
+
 /* Money is stored in ten-thousandths of a US dollar. */
 enum { PLAN_USD = 10000 };
 
@@ -51,14 +56,6 @@ struct plan_cost {
     int64_t tokens; /* PLAN_UNSET: not given */
 };
 #define PLAN_COST_UNSET ((struct plan_cost){PLAN_UNSET, PLAN_UNSET})
-
-/* Expected duration and cost of a class's sessions, from the history. */
-struct plan_expected {
-    int64_t duration_ns; /* PLAN_UNSET: unknown */
-    struct plan_cost cost;
-};
-#define PLAN_EXPECTED_UNSET                                                    \
-    ((struct plan_expected){PLAN_UNSET, {PLAN_UNSET, PLAN_UNSET}})
 
 /* Position in a file; 1-based, 0 for an item that is not from a file. */
 struct plan_mark {
@@ -91,24 +88,79 @@ enum plan_policy {
     PLAN_POLICY_LOOKAHEAD,
 };
 
+/* What the order of tasks prefers; see docs/scheduling.md. */
+enum plan_goal {
+    PLAN_GOAL_FINISH_ALL,  /* an early end of the run */
+    PLAN_GOAL_FINISH_MANY, /* early ends of its groups */
+};
+
 enum plan_on_failure {
     PLAN_ON_FAILURE_PARK,
     PLAN_ON_FAILURE_ABORT,
     PLAN_ON_FAILURE_SKIP,
     PLAN_ON_FAILURE_ASK,
+    PLAN_ON_FAILURE_STOP, /* nothing new starts in the run */
+};
+
+/* How a need must end; see enum sched_on. */
+enum plan_on { PLAN_ON_DONE, PLAN_ON_FAILED, PLAN_ON_ANY };
+
+/* Causes of failures, as bits of a set: which of them are worth a retry. */
+enum plan_cause {
+    PLAN_CAUSE_EXIT = 1 << 0,    /* an exit code, or a result "failed" */
+    PLAN_CAUSE_SIGNAL = 1 << 1,  /* killed by a signal */
+    PLAN_CAUSE_TIMEOUT = 1 << 2, /* stopped after `timeout` */
+    PLAN_CAUSE_IDLE = 1 << 3,    /* stopped after `idle_timeout` */
+    PLAN_CAUSE_LOST = 1 << 4,    /* the session vanished */
+    PLAN_CAUSES_ALL = (1 << 5) - 1,
+};
+
+/* A moment: a date, a time of day, or some time after the start of the run. */
+enum plan_time_kind {
+    PLAN_TIME_NONE,
+    PLAN_TIME_DATE,  /* `value`: nanoseconds since 1970 */
+    PLAN_TIME_CLOCK, /* nanoseconds since midnight, local time: the first such
+                        moment from the start of the run on */
+    PLAN_TIME_AFTER, /* nanoseconds since the start of the run */
+};
+struct plan_time {
+    enum plan_time_kind kind;
+    int64_t value;
+};
+
+/* Tags of an issue, sorted, without duplicates. */
+enum { PLAN_LABELS_MAX = 64 };
+struct plan_labels {
+    const char **items;
+    uint32_t count;
+};
+
+/* Paths inside a repository: relative, normalised, without ".." and ".git". */
+enum { PLAN_PATHS_MAX = 64 };
+struct plan_paths {
+    const char **items;
+    uint32_t count;
 };
 
 struct plan_repo {
     const char *name;
     struct plan_mark mark;
     const char *path; /* as written, or NULL; relative to the plan file */
-    /* With a base, this is a git repository and sessions work in worktrees on
+    /* With a base, this is a git repository and sessions work in checkouts on
      * branches of the run. Without, it is a plain directory, used in place. */
     const char *base;
     const char *gate;   /* shell command for a merged result, or NULL */
+    bool ungated;       /* `gate: none`: merged results are not tested */
     const char *repair; /* shell command for a merge's conflicts, or NULL */
     bool sync;          /* merge new commits of base into the agent branch */
     bool push;          /* push the agent branch at the hand-off */
+    struct plan_paths keep; /* may stay in a checkout between gates */
+    struct plan_paths copy; /* from the user's files to each checkout */
+    bool remote_keep;       /* checkouts can push to its remotes */
+    bool fetch;             /* fetch `base` before it is used */
+    uint32_t gate_retry;    /* how often it runs again after a failure */
+    bool no_base_gate;      /* do not gate the base before the first merge */
+    uint32_t base_task;     /* that gates the base, or PLAN_NONE */
     const char *owner;
 };
 
@@ -132,7 +184,8 @@ struct plan_agent {
     int64_t price_input;
     int64_t price_cached;
     int64_t price_output;
-    uint32_t provider; /* for tasks that name none */
+    uint32_t provider;                  /* for tasks that name none */
+    const struct plan_sandbox *sandbox; /* NULL: not given */
     struct plan_mark mark;
 };
 
@@ -143,7 +196,8 @@ struct plan_agent {
  * expected cost; the actual cost of a finished session is used permanently.
  * Under a budget, sessions of a class with unknown cost have a limit of their
  * own: the engine runs one of them at a time until it knows the cost, then as
- * many as the rest of the budget can pay for.
+ * many as the rest of the budget can pay for. The window of a repository's
+ * merge queue counts the merges in flight; the engine lowers and raises it.
  */
 enum plan_limit_kind {
     PLAN_LIMIT_PLAIN,
@@ -152,18 +206,22 @@ enum plan_limit_kind {
     PLAN_LIMIT_BUDGET_USD,
     PLAN_LIMIT_BUDGET_TOKENS,
     PLAN_LIMIT_COST,
+    PLAN_LIMIT_WINDOW,
 };
 
 /*
  * A limit. The five default limits (sessions, issues, active, merge, review)
  * always exist, in this order; then follow declared limits in their order,
- * usage monitors, budgets, then resources and unknown costs.
+ * usage monitors, budgets, then resources, windows of merge queues and unknown
+ * costs.
  */
 struct plan_limit {
     const char *name;
     int64_t max;      /* units, or PLAN_UNLIMITED; unused when percent > 0 */
     uint32_t percent; /* percent of sessions; 0 when max is a number */
     bool hold_group;  /* counts open groups, not sessions */
+    bool background;  /* of classes with `defer`, counts only background
+                         sessions; its percentage is a share that lends */
     enum plan_limit_kind kind;
     const char *per; /* attribute, or NULL */
     struct plan_attribute *where;
@@ -183,6 +241,16 @@ static inline bool plan_is_paid(const struct plan_limit *limit)
     return plan_is_budget(limit) || limit->kind == PLAN_LIMIT_COST;
 }
 
+/* Confinement of a session. Lists are NULL-terminated. */
+struct plan_sandbox {
+    bool on;                  /* false: switched off at this level */
+    bool network;             /* the session may use the network */
+    const char *const *write; /* paths as written: relative to the plan file,
+                                 or beginning with ~ */
+    const char *const *read;
+    const char *const *env; /* names of variables */
+};
+
 /* Settings of defaults, a class, a stage, a group or a task. */
 struct plan_settings {
     int64_t estimate_ns;     /* PLAN_UNSET: not given */
@@ -192,6 +260,7 @@ struct plan_settings {
     int64_t checkpoint_after_ns;
     uint32_t checkpoint_max;
     uint32_t retry_max;
+    uint32_t retry_on; /* set of enum plan_cause that are retried */
     int64_t retry_backoff_ns;
     int64_t retry_backoff_ns_max;
     enum plan_on_failure on_failure;
@@ -199,8 +268,10 @@ struct plan_settings {
     int allow_empty;    /* 1: an implement stage may finish without a commit */
     uint32_t add_max;   /* most tasks that one session may add */
     uint32_t add_depth; /* nesting of tasks that add tasks */
-    struct plan_cost cost;   /* expected, per session */
-    struct plan_cost budget; /* for all its sessions together */
+    uint32_t priority;  /* 0 to PLAN_PRIORITY_MAX */
+    struct plan_cost cost;              /* expected, per session */
+    struct plan_cost budget;            /* for all its sessions together */
+    const struct plan_sandbox *sandbox; /* NULL: not given; of a task: none */
 };
 
 /* Role of a class. The built-in classes get theirs by name; see
@@ -223,9 +294,9 @@ struct plan_class {
     uint32_t
         batch_marginal;  /* percent of its estimate each further one takes */
     int64_t max_wait_ns; /* PLAN_UNLIMITED: no bound */
-    struct plan_cost budget;       /* for all tasks of the class together */
-    struct plan_expected expected; /* see plan_expect() */
-    bool declared;                 /* named under `classes` */
+    struct plan_cost budget;   /* for all tasks of the class together */
+    struct plan_cost expected; /* of a session's task; see plan_learn() */
+    bool declared;             /* named under `classes` */
 };
 
 /* A provider: an account that runs sessions. */
@@ -240,11 +311,18 @@ struct plan_provider {
 
 struct plan_group {
     const char *id;
-    const char *title;     /* or NULL */
-    const char *body;      /* text of the issue, or NULL */
-    const char *body_file; /* path as written, or NULL */
+    const char *title;       /* or NULL */
+    const char *body;        /* text of the issue, or NULL */
+    const char *body_file;   /* path as written, or NULL */
+    const char *url;         /* of the issue, or NULL */
+    const char *description; /* a few lines for people, or NULL */
+    struct plan_labels labels;
+    uint32_t closes; /* GitHub issue that its merge closes; 0: none */
+    uint32_t parent; /* group that it is a part of, or PLAN_NONE */
+    bool has_last;   /* some tasks come last: see struct plan_task */
+    struct plan_time not_before;
     uint32_t repo;
-    uint32_t task_count;
+    uint32_t task_count;               /* without those of its parts */
     struct plan_attribute *attributes; /* sorted by name */
     uint32_t attribute_count;
     struct plan_mark mark;
@@ -257,31 +335,46 @@ struct plan_use {
 
 struct plan_task {
     const char *id;
-    const char *title;     /* or NULL */
-    const char *body;      /* or NULL: use the group's */
-    const char *body_file; /* path as written, or NULL */
-    const char *stage;     /* or NULL */
+    const char *title;         /* or NULL */
+    const char *body;          /* or NULL: use the group's */
+    const char *body_file;     /* path as written, or NULL */
+    const char *stage;         /* or NULL */
+    const char *url;           /* or NULL: use the group's */
+    const char *description;   /* or NULL: use the group's */
+    struct plan_labels labels; /* with those of its group and the parents */
     uint32_t class_ix;
     uint32_t group;
     uint32_t repo;
     uint32_t provider;
-    /* Exactly one of the next three defines the work of a session. */
+    /* Exactly one of the next four defines the work of a session. */
     struct plan_command run;
     uint32_t agent;          /* or PLAN_NONE */
     bool merge;              /* the built-in merge stage */
+    bool base_gate;          /* the built-in gate of a base */
     const char *prepare;     /* shell command to run first, or NULL */
+    bool prepare_once;       /* ... only once in a checkout */
     const char *prompt;      /* role prompt for the agent, or NULL */
     const char *prompt_file; /* path as written, or NULL */
     struct plan_settings settings;
     uint32_t *needs; /* task indices, ascending, no duplicates */
+    uint8_t *ons;    /* enum plan_on of each need */
     uint32_t need_count;
-    struct plan_use *uses; /* ascending by limit; only explicit ones */
+    uint32_t scope; /* the innermost group that it belongs to, through its group
+                       and parents, with tasks that come last; PLAN_NONE: the
+                       run */
+    bool last;      /* `finally`: starts when all others of its scope have come
+                       to rest */
+    bool approve;   /* starts when an operator has approved it */
+    struct plan_time not_before; /* its own; see plan_start_ns() */
+    struct plan_use *uses;       /* ascending by limit; only explicit ones */
     uint32_t use_count;
     struct plan_attribute *attributes; /* sorted by name; class, repo, group,
                                           stage, provider, owner included */
     uint32_t attribute_count;
     uint32_t rework_to; /* task index, or PLAN_NONE */
     uint32_t rework_max;
+    uint32_t guard; /* task: while it is parked, this one does not start; or
+                       PLAN_NONE */
     struct plan_mark mark;
 };
 
@@ -289,6 +382,7 @@ struct plan_task {
 struct plan_edge {
     uint32_t dependent;
     uint32_t need;
+    enum plan_on on;
 };
 
 struct plan_sync {
@@ -336,6 +430,7 @@ struct plan {
     const char *file; /* as given by the caller */
     const char *name;
     enum plan_policy policy;
+    enum plan_goal goal;
     uint32_t schedules; /* that PLAN_POLICY_LOOKAHEAD tries for one plan */
     struct plan_repo *repos;
     uint32_t repo_count;
@@ -358,7 +453,10 @@ struct plan {
     struct plan_sync sync;
     struct plan_usage *usages;
     uint32_t usage_count;
-    struct plan_cost budget;      /* for the whole run */
+    struct plan_cost budget; /* for the whole run */
+    struct plan_time not_before;
+    struct plan_time deadline;    /* when the run is stopped */
+    bool old_rules;               /* see struct plan_source */
     struct plan_old *olds;        /* deprecated names in it, last one first */
     struct plan_private *private; /* arena, pipelines, name tables */
 };
@@ -385,7 +483,14 @@ struct plan_source {
     const char *text;
     size_t len;
     uint32_t processors; /* default of `sessions` for a plan without repos */
+    /* The plan of a run that began under PLAN_RULES 0: only the name of a class
+     * gives a stage its class, and all others implement. */
+    bool old_rules;
+    bool no_base_gates; /* of a run that was submitted to an earlier version */
 };
+
+/* Version of the rules by which a plan is read; a run keeps its own. */
+enum { PLAN_RULES = 1 };
 
 /* Free the errors. */
 void plan_errors_release(struct plan_errors *errors);
@@ -421,6 +526,9 @@ void plan_undo_add(struct plan *plan);
 /* Free a plan. NULL is allowed. */
 void plan_free(struct plan *plan);
 
+/* Change the policy. The default maximum of `issues` follows it. */
+void plan_set_policy(struct plan *plan, enum plan_policy policy);
+
 /* Return the index of the task, or PLAN_NONE. */
 uint32_t plan_find_task(const struct plan *plan, const char *id);
 
@@ -438,14 +546,55 @@ struct plan_issue {
 struct plan_issue plan_issue_of(const struct plan *plan,
                                 const struct plan_task *task);
 
-/* Set the expected duration and cost of sessions of a class. An unknown class
- * name is ignored. */
-void plan_expect(struct plan *plan,
-                 const char *class_name,
-                 const struct plan_expected *expected);
+/*
+ * Levels of the history: all sessions, those of a class, of a stage of it, and
+ * of one repository and agent. Names are CLASS, and for the others JSON arrays
+ * ("[]", ["CLASS","STAGE"], ["CLASS","STAGE","REPO","AGENT"]); null: none.
+ */
+enum plan_level {
+    PLAN_LEVEL_STORE,
+    PLAN_LEVEL_CLASS,
+    PLAN_LEVEL_STAGE,
+    PLAN_LEVEL_KIND,
+    PLAN_LEVELS,
+};
 
-/* Return the expected duration: estimate of the task or class, or 10m. */
+/* Append the name of a level of the task. */
+void plan_level_name(const struct plan *plan,
+                     const struct plan_task *task,
+                     enum plan_level level,
+                     struct strbuf *out);
+
+/* Set what the history says about sessions of a level. False: no task of the
+ * plan can be of it, nothing is set. */
+bool plan_learn(struct plan *plan,
+                const char *name,
+                const struct learned *learned);
+
+/* Take over what another plan knows from the history. */
+void plan_learn_from(struct plan *plan, const struct plan *other);
+
+/*
+ * Return the expected duration of a session of the task alone, the mean: its
+ * own estimate, corrected by how sessions compared to such estimates; else that
+ * of sessions like it; without a history 10m.
+ */
 int64_t plan_estimate_ns(const struct plan *plan, const struct plan_task *task);
+
+/*
+ * The sessions of a task as forecasts draw them. Durations are log-normal, of
+ * the task alone in its session. `fails` and `changes` exclude each other.
+ */
+struct plan_outlook {
+    int64_t median_ns;
+    double sigma;      /* of the logarithm of the duration */
+    double fails;      /* probability that a session fails or is lost */
+    double changes;    /* ... that it asks for changes; of a gate with rework:
+                          that it fails */
+    uint64_t sessions; /* that this is learned from; 0: defaults */
+};
+struct plan_outlook plan_outlook_of(const struct plan *plan,
+                                    const struct plan_task *task);
 
 /* Return the expected cost of a session of a task; 0 if unknown. */
 struct plan_cost plan_expected_cost(const struct plan *plan,
@@ -466,6 +615,43 @@ uint32_t plan_budget_units(const struct plan *plan,
                            const struct plan_limit *limit,
                            const struct plan_task *task);
 
+/*
+ * Return when a moment is, as wall clock time, for a run that starts at
+ * `start_ns`. INT64_MIN: PLAN_TIME_NONE.
+ */
+int64_t plan_time_ns(struct plan_time time, int64_t start_ns);
+
+/*
+ * Parse a moment as in `not_before`: 22:00 or 2030-01-31 22:00 (local time),
+ * 2030-01-31, 2030-01-31T22:00:00Z. Return false if invalid.
+ */
+MUST_USE bool plan_parse_time(const char *text, struct plan_time *out);
+
+/*
+ * Add an error for each date of the plan before `now_ns`, and return whether
+ * there is any. For plans of new runs: the dates of a run pass while it exists.
+ */
+bool plan_find_past(const struct plan *plan,
+                    int64_t now_ns,
+                    struct plan_errors *errors);
+
+/* Return the deadline of a run that starts at `start_ns`, or later if it or its
+ * plan has an earliest start; INT64_MIN: none. */
+int64_t plan_deadline_ns(const struct plan *plan,
+                         int64_t start_ns,
+                         int64_t not_before_ns);
+
+/* Return the earliest start of a task: the latest `not_before` of the task, its
+ * group, the group's parents and the plan; INT64_MIN: none. For a task that
+ * comes last only its own counts: it may have to clean up before that. */
+int64_t plan_start_ns(const struct plan *plan,
+                      const struct plan_task *task,
+                      int64_t start_ns);
+
+/* Whether a group is `ancestor` or a part of it, directly or not; PLAN_NONE is
+ * the run, which has all. */
+bool plan_is_within(const struct plan *plan, uint32_t group, uint32_t ancestor);
+
 /* Whether the class of the task has the role. */
 static inline bool plan_has_role(const struct plan *plan,
                                  const struct plan_task *task,
@@ -474,8 +660,23 @@ static inline bool plan_has_role(const struct plan *plan,
     return plan->classes[task->class_ix].role == role;
 }
 
+/* Whether a failure of the task counts as "changes requested". */
+static inline bool plan_reworks_on_failure(const struct plan *plan,
+                                           const struct plan_task *task)
+{
+    return task->rework_to != PLAN_NONE &&
+           plan_has_role(plan, task, PLAN_ROLE_GATE);
+}
+
+/* Whether two sandboxes confine alike; NULL: none. */
+bool plan_same_sandbox(const struct plan_sandbox *a,
+                       const struct plan_sandbox *b);
+
 /* Whether the task's answer is a verdict on the work of other tasks. */
 bool plan_is_review(const struct plan *plan, const struct plan_task *task);
+
+/* Return the limit that is the window of a merge task's queue, or PLAN_NONE. */
+uint32_t plan_window_of(const struct plan *plan, const struct plan_task *task);
 
 /* Return the index of the limit, or PLAN_NONE. */
 uint32_t plan_find_limit(const struct plan *plan, const char *name);

@@ -44,6 +44,9 @@ struct plan_stage {
     struct plan_command run;
     uint32_t agent; /* or PLAN_NONE */
     bool merge;
+    bool last; /* `finally: true` */
+    bool approve;
+    struct plan_time not_before;
     bool uses_reported;           /* an error about `uses` was reported */
     const struct node *uses_node; /* while reading its file; else NULL */
     struct plan_use *uses;
@@ -85,6 +88,7 @@ struct plan_counts {
     uint32_t texts;
     uint32_t nodes;
     uint32_t edges;
+    uint32_t group_needs;
     struct arena_mark mark;
 };
 
@@ -93,6 +97,29 @@ struct plan_old_needs {
     uint32_t task;
     uint32_t need_count;
     uint32_t *needs;
+    uint8_t *ons;
+};
+
+/* A moment as the plan gives it, for plan_find_past(). */
+struct plan_time_given {
+    const char *key;  /* "not_before" or "deadline" */
+    const char *text; /* the value */
+    struct plan_time time;
+    struct plan_mark mark;
+};
+
+/* Both are targets; see plan_target(). */
+struct plan_need {
+    uint32_t dependent;
+    uint32_t need;
+    enum plan_on on;
+    struct plan_mark mark;
+};
+
+/* What the history says about one level; see plan_learn(). */
+struct plan_level_known {
+    char *name;
+    struct learned learned;
 };
 
 struct plan_private {
@@ -100,6 +127,7 @@ struct plan_private {
     struct strmap names; /* task and group ids, to targets */
     struct strmap repo_names;
     struct strmap limit_names;
+    uint32_t merge_window; /* largest of its merge stages; 0: none given */
     struct strmap class_names;
     struct strmap provider_names;
     struct strmap agent_names;
@@ -131,6 +159,18 @@ struct plan_private {
     uint32_t task_capacity;
     uint32_t next_member_capacity;
     uint32_t edge_capacity;
+    struct plan_level_known *levels; /* of the history */
+    uint32_t level_count;
+    uint32_t level_capacity;
+    struct strmap level_names;
+    struct plan_need *group_needs; /* of groups, for parts added later */
+    uint32_t group_need_count;
+    uint32_t group_need_capacity;
+    struct plan_time_given *times; /* of the plan, without its fragments */
+    uint32_t time_count;
+    uint32_t time_capacity;
+    bool last_needed;   /* another task needs one that comes last */
+    bool no_base_gates; /* see struct plan_source */
     bool can_undo;
     struct plan_counts before; /* of the last fragment, for plan_undo_add() */
     struct plan_old_needs *old_needs;
@@ -144,22 +184,20 @@ struct plan_pending {
     const struct node *rework_to; /* or NULL */
 };
 
-/* Both are targets; see plan_target(). */
-struct plan_need {
-    uint32_t dependent;
-    uint32_t need;
-    struct plan_mark mark;
-};
-
 /* State of reading one source. */
 struct reader {
     struct plan *plan;
     struct plan_errors *errors;
     struct plan_counts before; /* all zero for a whole plan */
     bool fragment;
-    bool names_incomplete; /* a part with ids was unreadable */
-    bool too_many;         /* PLAN_TASKS_MAX was reported */
-    bool repo_missing;     /* an unknown repo was reported */
+    bool last;                 /* in a list of `finally`... */
+    uint32_t last_group;       /* ...of this group, PLAN_NONE: of the plan */
+    const struct node *orphan; /* group whose parent was reported */
+    bool names_incomplete;     /* a part with ids was unreadable */
+    bool parents_bad;          /* a wrong "parent" was reported */
+    bool too_many;             /* PLAN_TASKS_MAX was reported */
+    bool repo_missing;         /* an unknown repo was reported */
+    bool old_rules;            /* see struct plan_source */
     uint32_t suggest_budget;
     struct plan_pending *pending; /* one per new task */
     uint32_t pending_capacity;
@@ -243,6 +281,17 @@ void plan_read_repos(struct reader *reader, const struct node *node);
 void plan_read_providers(struct reader *reader, const struct node *node);
 void plan_read_classes(struct reader *reader, const struct node *node);
 
+/* read_checkout.c: keys for checkouts: a struct plan_paths, a bool (true:
+ * keep), and a struct settings of which `prepare` is read. */
+field_fn plan_read_paths;
+field_fn plan_read_remote;
+field_fn plan_read_prepare;
+
+/* Check that a repo with such keys has a base. */
+void plan_check_checkout(struct reader *reader,
+                         const struct node *key,
+                         const struct plan_repo *repo);
+
 /* read_agents.c: coding agents. */
 void plan_read_agents(struct reader *reader, const struct node *node);
 
@@ -275,6 +324,9 @@ void plan_add_budgets(struct plan *plan);
 void plan_add_costs(struct plan *plan);
 void plan_check_costs(struct reader *reader);
 
+/* Free what the plan knows from the history. */
+void plan_forget(struct plan *plan);
+
 /* Return the index of a repo, or PLAN_NONE after an error. */
 uint32_t plan_resolve_repo(struct reader *reader, const struct node *name);
 
@@ -284,12 +336,21 @@ uint32_t plan_resolve_provider(struct reader *reader, const struct node *name);
 /* Return the index of a class, created if new; a misspelling is an error. */
 uint32_t plan_resolve_class(struct reader *reader, const struct node *name);
 
-/* Return the class of a task or stage: the given one (or NULL), else the merge
- * class, else the declared class of its name (or NULL), else implement. */
-uint32_t plan_class_of(struct reader *reader,
-                       const struct node *class,
-                       bool merge,
-                       const struct node *name);
+/* The keys of a task or stage that its class follows from. */
+struct plan_named {
+    const struct node *class; /* or NULL */
+    const struct node *name;  /* or NULL: unreadable */
+    bool stage;               /* not a task */
+    bool merge;
+    bool agent;
+};
+
+/*
+ * Return the class of a task or stage: the given one, else the merge class,
+ * else the declared class of a stage's name, else gate for the name of a test.
+ * Any other task is of class implement; any other stage is an error.
+ */
+uint32_t plan_class_of(struct reader *reader, const struct plan_named *named);
 
 /* Return the index of the provider; create it with defaults if it is new. */
 uint32_t plan_add_provider(struct plan *plan, const char *name, size_t len);
@@ -307,6 +368,9 @@ void plan_read_limits(struct reader *reader,
                       const struct node *node,
                       uint32_t processors);
 void plan_read_resources(struct reader *reader, const struct node *node);
+
+/* Add the window of each merge queue, when all stages are known. */
+void plan_add_windows(struct plan *plan);
 
 /* Append a limit and return its index. */
 uint32_t plan_add_limit(struct plan *plan, struct plan_limit limit);
@@ -342,8 +406,8 @@ uint32_t plan_find_stage(const struct plan_pipeline *pipeline,
 void plan_read_pipelines(struct reader *reader, const struct node *node);
 
 /* Read `merge`, the most branches per session, into a uint32_t, and raise the
- * batch of the stage's class to it. */
-enum { MERGE_BATCH_MAX = 16 };
+ * batch of the stage's class to it. Its `window` counts for the plan. */
+enum { MERGE_BATCH_MAX = 16, MERGE_WINDOW_MAX = 1000 };
 field_fn plan_read_merge;
 void plan_set_merge_batch(struct plan *plan, uint32_t class_ix, uint32_t batch);
 
@@ -389,6 +453,9 @@ const char *plan_attribute_value(const struct plan_attribute *list,
                                  uint32_t count,
                                  const char *name);
 
+/* Add the free attributes of its parent to those of a group. */
+void plan_inherit_attributes(struct reader *reader, uint32_t group_ix);
+
 /* Set the attributes of a group: sluice's own and free ones. */
 void plan_set_group_attributes(struct plan *plan,
                                uint32_t group_ix,
@@ -404,6 +471,53 @@ void plan_set_task_attributes(struct plan *plan,
 /* read_groups.c, read_tasks.c */
 void plan_read_groups(struct reader *reader, const struct node *node);
 void plan_read_tasks(struct reader *reader, const struct node *node);
+
+/* Read a `finally` list: tasks that come last in the group, or in the plan if
+ * it is PLAN_NONE. */
+void plan_read_last(struct reader *reader,
+                    const struct node *node,
+                    uint32_t group);
+
+/* Report keys that a task of `finally` cannot have; `what` is its name in
+ * messages. */
+void plan_check_last(struct reader *reader,
+                     const struct node *node,
+                     const char *what);
+
+/* Give a task the settings of one that comes last. */
+void plan_make_last(struct plan *plan, struct plan_task *task);
+
+/* parents.c: groups that are parts of others. */
+
+/* Read the items of `groups`, each after its parent. */
+void plan_read_nested(struct reader *reader,
+                      const struct node *node,
+                      void (*read)(struct reader *, const struct node *));
+
+/* Return the group that `parent` of a group names, or PLAN_NONE after an
+ * error. */
+uint32_t plan_find_parent(struct reader *reader,
+                          const struct node *group,
+                          const struct node *name);
+
+/* Set the scope of each new task. */
+void plan_set_scopes(struct reader *reader);
+
+/* last.c: report a cycle through tasks that come last; there must be no other
+ * cycle. */
+void plan_check_last_cycles(struct reader *reader);
+
+/* times.c, issue.c: a struct plan_time (`deadline`: a duration, too), a struct
+ * plan_labels, and an address. */
+field_fn plan_read_time;
+field_fn plan_read_deadline;
+field_fn plan_read_labels;
+field_fn plan_read_url;
+
+/* Return both lists as one. */
+struct plan_labels plan_join_labels(struct plan *plan,
+                                    struct plan_labels own,
+                                    struct plan_labels farther);
 
 /*
  * Append an empty task; report an excess once and return NULL. The pointer is
@@ -438,10 +552,28 @@ const char *plan_settle_task(struct plan *plan,
                              struct plan_task *task,
                              struct settings own);
 
+/* base_gates.c: add the gates of bases that new merge tasks need; forget those
+ * from an index on. */
+void plan_add_base_gates(struct reader *reader);
+void plan_cut_base_gates(struct plan *plan, uint32_t count);
+
 /* needs.c */
+
+/* Number of the values of enum plan_on. A need and its outcome are sorted as
+ * one number. */
+enum { PLAN_ONS = PLAN_ON_ANY + 1 };
+
+/* Give a task room for a list of needs and their outcomes. */
+void plan_new_needs(struct plan *plan, struct plan_task *task, uint32_t count);
 
 /* Compare two uint32_t, for qsort(). */
 int plan_by_number(const void *left, const void *right);
+
+/* Let a task need another. */
+void plan_add_need(struct reader *reader,
+                   uint32_t task,
+                   uint32_t need,
+                   enum plan_on on);
 
 /* Resolve all needs, including `extra` (may be NULL). */
 void plan_resolve_needs(struct reader *reader, const struct node *extra);

@@ -208,6 +208,7 @@ static void read_agent(struct reader *reader, const struct node *key)
         {FIELD_OF_ALL("price", read_price)},
         {FIELD_OF_ALL("program", skip_program)},
         {AGENT(provider, "provider", settings_read_provider)},
+        {AGENT(sandbox, "sandbox", plan_read_sandbox)},
     };
     static const struct schema schema = SCHEMA("an agent", fields);
     struct plan *plan = reader->plan;

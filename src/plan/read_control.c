@@ -249,7 +249,7 @@ void plan_check_usages(struct reader *reader, const struct node *node)
 /* hooks */
 
 /* Number of events in the table below. */
-enum { HOOK_KINDS = 14 };
+enum { HOOK_KINDS = 17 };
 
 struct raw_hooks {
     struct plan_hook hooks[HOOK_KINDS];
@@ -288,19 +288,22 @@ void plan_read_hooks(struct reader *reader, const struct node *node)
     }
     static const struct field fields[] = {
         HOOK(0, "add-refused"),
-        HOOK(1, "asked"),
-        HOOK(2, "barrier-failed"),
-        HOOK(3, "budget-reached"),
-        HOOK(4, "circuit-open"),
-        HOOK(5, "done"),
-        HOOK(6, "failed"),
-        HOOK(7, "parked"),
-        HOOK(8, "provider-stopped"),
-        HOOK(9, "run-finished"),
-        HOOK(10, "run-waiting"),
-        HOOK(11, "usage-failed"),
-        HOOK(12, "usage-paused"),
-        HOOK(13, "usage-resumed"),
+        HOOK(1, "approval"),
+        HOOK(2, "asked"),
+        HOOK(3, "barrier-failed"),
+        HOOK(4, "base-failed"),
+        HOOK(5, "budget-reached"),
+        HOOK(6, "circuit-open"),
+        HOOK(7, "done"),
+        HOOK(8, "failed"),
+        HOOK(9, "parked"),
+        HOOK(10, "provider-stopped"),
+        HOOK(11, "run-finished"),
+        HOOK(12, "run-stopped"),
+        HOOK(13, "run-waiting"),
+        HOOK(14, "usage-failed"),
+        HOOK(15, "usage-paused"),
+        HOOK(16, "usage-resumed"),
     };
     _Static_assert(ARRAY_COUNT(fields) == HOOK_KINDS, "one for each kind");
     static const struct schema schema = SCHEMA("\"hooks\"", fields);
@@ -431,48 +434,6 @@ void plan_check_costs(struct reader *reader)
     }
 }
 
-void plan_expect(struct plan *plan,
-                 const char *class_name,
-                 const struct plan_expected *expected)
-{
-    uint32_t ix = strmap_find(&plan->private->class_names,
-                              class_name,
-                              strlen(class_name));
-    if (ix != STRMAP_NONE) {
-        plan->classes[ix].expected = *expected;
-    }
-}
-
-int64_t plan_estimate_ns(const struct plan *plan, const struct plan_task *task)
-{
-    int64_t known_ns = plan->classes[task->class_ix].expected.duration_ns;
-    if (task->settings.estimate_ns != PLAN_UNSET) {
-        return task->settings.estimate_ns;
-    }
-    return known_ns != PLAN_UNSET ? known_ns : PLAN_ESTIMATE_NS;
-}
-
-/* Return the first value that is given, or 0. */
-static int64_t first_given(int64_t first, int64_t second)
-{
-    if (first != PLAN_UNSET) {
-        return first;
-    }
-    return second != PLAN_UNSET ? second : 0;
-}
-
-struct plan_cost plan_expected_cost(const struct plan *plan,
-                                    const struct plan_task *task)
-{
-    const struct plan_cost *own = &task->settings.cost;
-    const struct plan_cost *known =
-        &plan->classes[task->class_ix].expected.cost;
-    return (struct plan_cost){
-        .usd = first_given(own->usd, known->usd),
-        .tokens = first_given(own->tokens, known->tokens),
-    };
-}
-
 /* Whether a cost is unknown although a budget depends on it. A session of an
  * agent is never free: a history of 0 means that none reported its cost. */
 static bool
@@ -487,7 +448,7 @@ bool plan_is_cost_unknown(const struct plan *plan, const struct plan_task *task)
     const struct plan_class *class = &plan->classes[task->class_ix];
     const struct plan_cost *budgets[] = {&plan->budget, &class->budget};
     const struct plan_cost *own = &task->settings.cost;
-    const struct plan_cost *expected = &class->expected.cost;
+    const struct plan_cost *expected = &class->expected;
     bool agent = task->agent != PLAN_NONE;
     bool unknown = false;
     for (size_t n = 0; n < ARRAY_COUNT(budgets) && !task->merge; n++) {

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { ISSUE_MAX = 1000000000 }; /* number of an issue */
+
 struct raw_group {
     const struct node *id;
     const struct node *repo;
@@ -17,9 +19,16 @@ struct raw_group {
     const struct node *needs;
     const struct node *attributes;
     const struct node *estimates;
+    const struct node *parent;
+    const struct node *finally;
     const char *title;
     const char *body;
     const char *body_file;
+    const char *url;
+    const char *description;
+    struct plan_labels labels;
+    struct plan_time not_before;
+    uint32_t closes;
     struct settings settings;
 };
 
@@ -33,8 +42,15 @@ static const struct field group_fields[] = {
     {GROUP(title, fields_line), .max = PLAN_LINE_BYTES_MAX},
     {GROUP(body, fields_text), .max = PLAN_TEXT_BYTES_MAX},
     {GROUP(body_file, fields_line), .max = PLAN_PATH_BYTES_MAX},
+    {GROUP(closes, fields_number), .min = 1, .max = ISSUE_MAX},
     {GROUP(attributes, fields_node)},
     {GROUP(estimates, fields_node)},
+    {GROUP(parent, fields_node)},
+    {GROUP(finally, fields_node)},
+    {GROUP(not_before, plan_read_time)},
+    {GROUP(labels, plan_read_labels)},
+    {GROUP(url, plan_read_url), .max = PLAN_LINE_BYTES_MAX},
+    {GROUP(description, fields_text), .max = PLAN_TEXT_BYTES_MAX},
 };
 
 static const struct schema group_schema =
@@ -143,6 +159,9 @@ static bool add_stage_task(struct reader *reader,
     task->run = stage->run;
     task->agent = stage->agent;
     task->merge = stage->merge;
+    task->approve = stage->approve;
+    task->not_before = stage->not_before;
+    task->labels = group->labels;
     task->uses = stage->uses;
     task->use_count = stage->use_count;
     task->rework_max = stage->rework_to != PLAN_NONE ? stage->rework_max : 0;
@@ -157,6 +176,9 @@ static bool add_stage_task(struct reader *reader,
         settings_inherit(&own, more->settings);
     }
     const char *owner = plan_settle_task(plan, task, own);
+    if (stage->last) {
+        plan_make_last(plan, task);
+    }
     plan_set_task_attributes(plan, ix, owner, NULL, 0);
     plan_join_group(plan, ix);
     (void)plan_enter_id(reader, task->id, plan_target(ix, false), task->mark);
@@ -223,9 +245,19 @@ static void expand(struct reader *reader,
                     pipeline,
                     &pipeline->stages[ix]);
     }
-    if (plan->task_count > first) {
-        private->group_more[group_ix].first_task = first;
-        private->group_more[group_ix].last_task = plan->task_count - 1;
+    struct plan_group_more *more = &private->group_more[group_ix];
+    uint32_t before = PLAN_NONE; /* the stage before that comes last, too */
+    for (uint32_t ix = first; ix < plan->task_count; ix++) {
+        if (!plan->tasks[ix].last) {
+            more->first_task =
+                more->first_task == PLAN_NONE ? ix : more->first_task;
+            more->last_task = ix;
+            continue;
+        }
+        if (before != PLAN_NONE) {
+            plan_add_need(reader, ix, before, PLAN_ON_ANY);
+        }
+        before = ix;
     }
 }
 
@@ -247,6 +279,7 @@ add_group(struct reader *reader, const struct node *id, uint32_t repo)
                   ? private->texts[text]
                   : arena_strndup(&private->arena, id->text, id->count),
         .repo = repo,
+        .parent = PLAN_NONE,
         .mark = node_mark(id),
     };
     private->group_more[ix] = (struct plan_group_more){
@@ -272,6 +305,33 @@ static const struct settings *keep_settings(struct plan *plan,
     return kept;
 }
 
+/* Set the members that only describe the group, and its parent. */
+static void describe(struct reader *reader,
+                     uint32_t ix,
+                     const struct node *node,
+                     const struct raw_group *raw)
+{
+    struct plan *plan = reader->plan;
+    struct plan_group *group = &plan->groups[ix];
+    group->title = raw->title;
+    group->body = raw->body;
+    group->body_file = raw->body_file;
+    group->closes = raw->closes;
+    group->url = raw->url;
+    group->description = raw->description;
+    group->labels = raw->labels;
+    group->not_before = raw->not_before;
+    plan_check_text(reader, node, "body", raw->body, raw->body_file);
+    if (raw->parent != NULL) {
+        group->parent = plan_find_parent(reader, node, raw->parent);
+    }
+    if (group->parent != PLAN_NONE) {
+        group->labels = plan_join_labels(plan,
+                                         group->labels,
+                                         plan->groups[group->parent].labels);
+    }
+}
+
 static void read_group(struct reader *reader, const struct node *node)
 {
     struct plan *plan = reader->plan;
@@ -286,10 +346,7 @@ static void read_group(struct reader *reader, const struct node *node)
     }
     uint32_t ix = add_group(reader, raw.id, repo);
     struct plan_group_more *more = &plan->private->group_more[ix];
-    plan->groups[ix].title = raw.title;
-    plan->groups[ix].body = raw.body;
-    plan->groups[ix].body_file = raw.body_file;
-    plan_check_text(reader, node, "body", raw.body, raw.body_file);
+    describe(reader, ix, node, &raw);
     reader->pending_groups[ix - reader->before.groups].needs = raw.needs;
     bool entered = plan_enter_id(reader,
                                  plan->groups[ix].id,
@@ -301,6 +358,7 @@ static void read_group(struct reader *reader, const struct node *node)
                              &more->free_ones,
                              &more->free_count);
     }
+    plan_inherit_attributes(reader, ix);
     more->settings = keep_settings(plan, &raw.settings);
     const char *owner = raw.settings.owner;
     if (owner == NULL && repo != PLAN_NONE) {
@@ -321,9 +379,12 @@ static void read_group(struct reader *reader, const struct node *node)
                "\"estimates\" are per stage: the group needs a "
                "\"pipeline\"");
     }
+    if (raw.finally != NULL) {
+        plan_read_last(reader, raw.finally, ix);
+    }
 }
 
 void plan_read_groups(struct reader *reader, const struct node *node)
 {
-    plan_read_items(reader, node, "\"groups\"", read_group);
+    plan_read_nested(reader, node, read_group);
 }

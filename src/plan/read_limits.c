@@ -16,6 +16,8 @@
 
 enum {
     DEFAULT_COUNT = 5,
+    LIMIT_ISSUES = 1,
+    LIMIT_MERGE = 3,
     LIMITS_MAX = 1000,
 };
 
@@ -44,13 +46,33 @@ plan_where(struct plan *plan, const char *name, const char *value)
     return where;
 }
 
+/*
+ * Set the default of `issues`: as many open groups as sessions. For `fair`,
+ * none: groups would wait until others are done instead of taking turns.
+ */
+static void set_issues(struct plan *plan, struct plan_limit *issues)
+{
+    bool fair = plan->policy == PLAN_POLICY_FAIR;
+    issues->max = fair ? PLAN_UNLIMITED : 0;
+    issues->percent = fair ? 0 : 100;
+}
+
+void plan_set_policy(struct plan *plan, enum plan_policy policy)
+{
+    struct plan_limit *issues = &plan->limits[LIMIT_ISSUES];
+    plan->policy = policy;
+    if (issues->mark.line == 0) {
+        set_issues(plan, issues);
+    }
+}
+
 static void add_defaults(struct plan *plan, uint32_t processors)
 {
     int64_t sessions = plan->repo_count > 0 ? plan->repo_count : processors;
     const struct plan_limit limits[DEFAULT_COUNT] = {
         {.name = interned(plan, "sessions"),
          .max = sessions > 0 ? sessions : 1},
-        {.name = interned(plan, "issues"), .percent = 100, .hold_group = true},
+        {.name = interned(plan, "issues"), .hold_group = true},
         {.name = interned(plan, "active"),
          .max = 1,
          .per = interned(plan, "repo"),
@@ -62,12 +84,14 @@ static void add_defaults(struct plan *plan, uint32_t processors)
          .where_count = 1},
         {.name = interned(plan, "review"),
          .percent = 34,
+         .background = true,
          .where = plan_where(plan, "class", "review"),
          .where_count = 1},
     };
     for (int ix = 0; ix < DEFAULT_COUNT; ix++) {
         (void)plan_add_limit(plan, limits[ix]);
     }
+    set_issues(plan, &plan->limits[LIMIT_ISSUES]);
 }
 
 struct raw_limit {
@@ -155,12 +179,21 @@ static void read_count(struct reader *reader,
     if (alias != NULL) {
         fields_note_old(reader, node, alias);
     }
-    if (fields_is_bare(node) &&
-        (strcmp(word, "groups") == 0 || strcmp(word, "sessions") == 0)) {
-        limit->hold_group = strcmp(word, "groups") == 0;
-    } else {
-        fields_expected(reader, node, "\"count\"", "sessions or groups");
+    static const char *const words[] = {"sessions", "groups", "background"};
+    uint32_t ix = 0;
+    while (ix < ARRAY_COUNT(words) &&
+           (!fields_is_bare(node) || strcmp(word, words[ix]) != 0)) {
+        ix++;
     }
+    if (ix == ARRAY_COUNT(words)) {
+        fields_expected(reader,
+                        node,
+                        "\"count\"",
+                        "sessions, groups or background");
+        return;
+    }
+    limit->hold_group = ix == 1;
+    limit->background = ix == 2;
 }
 
 /* Check that a limit that counts groups matches only group attributes. */
@@ -322,6 +355,66 @@ void plan_read_resources(struct reader *reader, const struct node *node)
     }
 }
 
+/* Sessions of a merge queue, without `window`. */
+static int64_t default_window(const struct plan *plan)
+{
+    enum { WINDOW_DEFAULT = 8 };
+    const struct plan_private *private = plan->private;
+    const struct plan_limit *limit = &plan->limits[LIMIT_MERGE];
+    uint32_t class_ix =
+        strmap_find(&private->class_names, "merge", strlen("merge"));
+    if (limit->mark.line > 0 && limit->percent == 0 &&
+        limit->max != PLAN_UNLIMITED) {
+        return limit->max; /* the plan's own limit */
+    }
+    if (private->merge_window > 0) {
+        return private->merge_window;
+    }
+    return plan->classes[class_ix].batch > 1 ? 1 : WINDOW_DEFAULT;
+}
+
+void plan_add_windows(struct plan *plan)
+{
+    int64_t window = default_window(plan);
+    for (uint32_t ix = 0; ix < plan->repo_count && window > 1; ix++) {
+        const struct plan_repo *repo = &plan->repos[ix];
+        if (repo->base == NULL || repo->gate == NULL) {
+            continue;
+        }
+        struct strbuf name = {0};
+        strbuf_addf(&name, "merge queue of %s", repo->name);
+        struct plan_attribute *where =
+            arena_alloc(&plan->private->arena, 2, sizeof(where[0]));
+        where[0] = *plan_where(plan, "class", "merge");
+        where[1] = *plan_where(plan, "repo", repo->name);
+        (void)plan_add_limit(
+            plan,
+            (struct plan_limit){
+                .name = plan_intern(plan, strbuf_text(&name), name.len),
+                .max = window,
+                .kind = PLAN_LIMIT_WINDOW,
+                .where = where,
+                .where_count = 2,
+            });
+        strbuf_release(&name);
+        if (plan->limits[LIMIT_MERGE].mark.line == 0) {
+            plan->limits[LIMIT_MERGE].max = window;
+        }
+    }
+}
+
+uint32_t plan_window_of(const struct plan *plan, const struct plan_task *task)
+{
+    for (uint32_t ix = 0; task->merge && ix < plan->limit_count; ix++) {
+        const struct plan_limit *limit = &plan->limits[ix];
+        if (limit->kind == PLAN_LIMIT_WINDOW && task->repo != PLAN_NONE &&
+            strcmp(limit->where[1].value, plan->repos[task->repo].name) == 0) {
+            return ix;
+        }
+    }
+    return PLAN_NONE;
+}
+
 /* where and per, checked when all tasks are known */
 
 /* Report a name that no task has, and why it is an error here. */
@@ -470,7 +563,7 @@ static const char *mismatch(const struct plan_limit *limit,
     return NULL;
 }
 
-/* Return the number of units of the limit in this plan. */
+/* Return the most units that the limit can have in this plan. */
 static int64_t most_units(const struct plan *plan,
                           const struct plan_limit *limit)
 {
@@ -478,8 +571,8 @@ static int64_t most_units(const struct plan *plan,
     if (limit->percent == 0) {
         return limit->max;
     }
-    if (sessions == PLAN_UNLIMITED) {
-        return PLAN_UNLIMITED;
+    if (sessions == PLAN_UNLIMITED || limit->background) {
+        return sessions; /* such a share can grow to all sessions */
     }
     int64_t share = sessions * limit->percent / 100;
     return share > 1 ? share : 1;

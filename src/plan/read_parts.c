@@ -16,6 +16,7 @@ enum {
     TIER_MAX = 99,
     BATCH_MAX = 1000,
     CIRCUIT_MAX = 1000,
+    GATE_RETRY_MAX = 10,
     SLIP_LEN_MIN = 4, /* shorter names are never taken for a typing error */
 };
 
@@ -82,6 +83,38 @@ static void read_sync(const struct entry *entry)
     }
 }
 
+/* Read `gate`: a command, or {run: COMMAND, retry: N}. */
+static void read_gate(const struct entry *entry)
+{
+    static const struct field fields[] = {
+        {FIELD(struct plan_repo, gate, "run", fields_shell)},
+        {FIELD(struct plan_repo, gate_retry, "retry", fields_number),
+         .max = GATE_RETRY_MAX},
+    };
+    static const struct schema schema = SCHEMA("a gate", fields);
+    if (entry->value->kind != NODE_MAPPING) {
+        fields_shell(entry);
+        return;
+    }
+    struct plan_repo *repo =
+        (struct plan_repo *)((char *)entry->out -
+                             offsetof(struct plan_repo, gate));
+    if (fields_read(entry->reader, entry->value, &schema, repo) &&
+        repo->gate == NULL) {
+        REPORT(entry->reader, entry->value, "a gate needs \"run\"");
+    }
+}
+
+/* Read `base_gate`, which can only be switched off: it is on by default. */
+static void read_base_gate(const struct entry *entry)
+{
+    if (fields_is_word(entry->value, "none")) {
+        *(bool *)entry->out = true;
+    } else {
+        fields_wrong(entry, "none");
+    }
+}
+
 /* Require a gate, so that only tested resolutions of conflicts are merged. */
 static void check_repair(struct reader *reader,
                          const struct node *key,
@@ -102,10 +135,15 @@ void plan_read_repos(struct reader *reader, const struct node *node)
     static const struct field fields[] = {
         {REPO(path, fields_line), .max = PLAN_PATH_BYTES_MAX},
         {REPO(base, read_branch), .max = PLAN_ID_BYTES_MAX},
-        {REPO(gate, fields_shell)},
+        {REPO(gate, read_gate)},
         {REPO(repair, fields_shell)},
         {REPO(sync, read_sync)},
         {REPO(push, fields_bool)},
+        {REPO(keep, plan_read_paths)},
+        {REPO(copy, plan_read_paths)},
+        {FIELD(struct plan_repo, remote_keep, "remote", plan_read_remote)},
+        {REPO(fetch, fields_bool)},
+        {FIELD(struct plan_repo, no_base_gate, "base_gate", read_base_gate)},
         {REPO(owner, settings_read_owner)},
     };
     static const struct schema schema = SCHEMA("a repo", fields);
@@ -120,9 +158,15 @@ void plan_read_repos(struct reader *reader, const struct node *node)
         struct plan_repo repo = {
             .name = plan_intern(plan, key->text, key->count),
             .mark = node_mark(key),
+            .base_task = PLAN_NONE,
         };
         (void)fields_read(reader, node_value(key), &schema, &repo);
+        if (repo.gate != NULL && strcmp(repo.gate, "none") == 0) {
+            repo.gate = NULL;
+            repo.ungated = true;
+        }
         check_repair(reader, key, &repo);
+        plan_check_checkout(reader, key, &repo);
         MEM_GROW(plan->repos, plan->repo_count, private->repo_capacity);
         (void)strmap_add(&private->repo_names, repo.name, plan->repo_count);
         plan->repos[plan->repo_count++] = repo;
@@ -287,7 +331,7 @@ static uint32_t add_class(struct plan *plan, const char *name, size_t len)
         .batch_marginal = 50,
         .max_wait_ns = PLAN_UNLIMITED,
         .budget = PLAN_COST_UNSET,
-        .expected = PLAN_EXPECTED_UNSET,
+        .expected = PLAN_COST_UNSET,
     };
     private->class_settings[ix] = private->defaults;
     (void)strmap_add(&private->class_names, plan->classes[ix].name, ix);
@@ -310,6 +354,10 @@ void plan_add_built_ins(struct plan *plan)
         const char *name = built_ins[ix].name;
         review = add_class(plan, name, strlen(name));
         plan->classes[review].role = built_ins[ix].role;
+        if (built_ins[ix].role == PLAN_ROLE_MERGE) {
+            /* A batch of merges is gated once. */
+            plan->classes[review].batch_marginal = 5;
+        }
     }
     plan->classes[review].tier = 1;
     plan->classes[review].base_tier = 1;
@@ -381,6 +429,7 @@ void plan_read_classes(struct reader *reader, const struct node *node)
 {
     struct plan *plan = reader->plan;
     if (!fields_is_mapping(reader, node, "\"classes\"")) {
+        reader->names_incomplete = true;
         return;
     }
     NODE_EACH_KEY(node)
@@ -431,21 +480,80 @@ uint32_t plan_resolve_class(struct reader *reader, const struct node *name)
     return add_class(plan, name->text, name->count);
 }
 
-uint32_t plan_class_of(struct reader *reader,
-                       const struct node *class,
-                       bool merge,
-                       const struct node *name)
+/* Names of stages and tasks that test, like "gate". */
+static const char *const gate_names[] =
+    {"gate", "test", "lint", "build", "check", "verify"};
+
+static uint32_t built_in_class(const struct plan *plan, const char *name)
 {
-    const struct plan_private *private = reader->plan->private;
+    return strmap_find(&plan->private->class_names, name, strlen(name));
+}
+
+/* Report a stage whose name is no class and that has no "class". */
+static void report_no_class(struct reader *reader,
+                            const struct plan_named *named,
+                            bool gate)
+{
+    const struct plan *plan = reader->plan;
+    if (gate) {
+        REPORT(reader,
+               named->name,
+               "stage %s has an agent but no \"class\": add \"class: gate\" "
+               "if it only tests, or \"class: implement\" if it changes files",
+               QUOTED(named->name));
+        return;
+    }
+    struct suggest guess = plan_guess(reader, named->name);
+    for (uint32_t ix = 0; ix < plan->private->declared_classes; ix++) {
+        (void)suggest_offer(&guess, plan->classes[ix].name);
+    }
+    for (uint32_t ix = 0; ix < ARRAY_COUNT(gate_names); ix++) {
+        (void)suggest_offer(&guess, gate_names[ix]);
+    }
+    REPORT(reader,
+           named->name,
+           "stage %s has no class%s: add \"class: NAME\", such as implement, "
+           "gate or review",
+           QUOTED(named->name),
+           suggest_hint(&guess));
+}
+
+/* Return the class that the name stands for, or PLAN_NONE. */
+static uint32_t class_of_name(struct reader *reader,
+                              const struct plan_named *named)
+{
+    const struct plan *plan = reader->plan;
+    const struct plan_private *private = plan->private;
+    uint32_t ix = named->stage ? plan_lookup(&private->class_names, named->name)
+                               : PLAN_NONE;
+    /* Ignore classes that exist only because another stage used them. */
+    if (ix < private->declared_classes) {
+        return ix;
+    }
+    if (reader->old_rules) {
+        return PLAN_NONE;
+    }
+    bool gate =
+        fields_find_word(named->name, gate_names, ARRAY_COUNT(gate_names)) <
+        ARRAY_COUNT(gate_names);
+    if (gate && !named->agent) {
+        return built_in_class(plan, "gate");
+    }
+    if (named->stage && !reader->names_incomplete) {
+        report_no_class(reader, named, gate);
+    }
+    return PLAN_NONE;
+}
+
+uint32_t plan_class_of(struct reader *reader, const struct plan_named *named)
+{
     uint32_t ix = PLAN_NONE;
-    if (class != NULL) {
-        ix = plan_resolve_class(reader, class);
-    } else if (merge) {
-        ix = strmap_find(&private->class_names, "merge", strlen("merge"));
-    } else if (name != NULL && node_is_scalar(name)) {
-        ix = plan_lookup(&private->class_names, name);
-        /* Ignore classes that exist only because another stage used them. */
-        ix = ix < private->declared_classes ? ix : PLAN_NONE;
+    if (named->class != NULL) {
+        ix = plan_resolve_class(reader, named->class);
+    } else if (named->merge) {
+        ix = built_in_class(reader->plan, "merge");
+    } else if (named->name != NULL && node_is_scalar(named->name)) {
+        ix = class_of_name(reader, named);
     }
     return ix != PLAN_NONE ? ix : 0;
 }

@@ -24,6 +24,9 @@ struct raw_stage {
     const struct node *uses;
     const struct node *rework;
     uint32_t merge; /* most branches per session; 0: not a merge stage */
+    bool last;
+    bool approve;
+    struct plan_time not_before;
     const char *title;
     struct settings settings;
 };
@@ -50,22 +53,47 @@ void plan_read_rework(struct reader *reader,
     *max_out = raw.max;
 }
 
-void plan_read_merge(const struct entry *entry)
+struct raw_merge {
+    uint32_t batch;
+    uint32_t window; /* 0: not given */
+};
+
+static uint32_t read_merge_fields(const struct entry *entry)
 {
     static const struct field fields[] = {
-        {FIELD_OF_ALL("batch", fields_number),
+        {FIELD(struct raw_merge, batch, "batch", fields_number),
          .min = 1,
          .max = MERGE_BATCH_MAX},
+        {FIELD(struct raw_merge, window, "window", fields_number),
+         .min = 1,
+         .max = MERGE_WINDOW_MAX},
     };
     static const struct schema schema = SCHEMA("\"merge\"", fields);
+    struct plan_private *private = entry->reader->plan->private;
+    struct raw_merge raw = {.batch = 1};
+    (void)fields_read(entry->reader, entry->value, &schema, &raw);
+    if (raw.batch > 1 && raw.window > 1) {
+        REPORT(entry->reader,
+               entry->value,
+               "\"batch\" and \"window\" exclude each other: a batch is one "
+               "session that merges several branches, a window is several "
+               "sessions");
+    }
+    if (raw.window > private->merge_window) {
+        private->merge_window = raw.window;
+    }
+    return raw.batch;
+}
+
+void plan_read_merge(const struct entry *entry)
+{
     uint32_t *out = entry->out;
     if (entry->value->kind == NODE_MAPPING) {
-        *out = 1;
-        (void)fields_read(entry->reader, entry->value, &schema, out);
+        *out = read_merge_fields(entry);
     } else if (fields_is_word(entry->value, "true")) {
         *out = 1;
     } else if (!fields_is_word(entry->value, "false")) {
-        fields_wrong(entry, "true, false or {batch: N}");
+        fields_wrong(entry, "true, false, {window: N} or {batch: N}");
     }
 }
 
@@ -95,6 +123,9 @@ static const struct field stage_fields[] = {
     {STAGE(uses, fields_node)},
     {STAGE(rework, fields_node)},
     {STAGE(title, fields_line), .max = PLAN_LINE_BYTES_MAX},
+    {STAGE(approve, fields_bool)},
+    {STAGE(not_before, plan_read_time)},
+    {FIELD(struct raw_stage, last, "finally", fields_bool)},
     {FIELD(struct raw_stage, name, "needs", refuse_needs)},
 };
 
@@ -178,6 +209,15 @@ static void read_stage_rework(struct reader *reader,
         return;
     }
     stage->rework_to = plan_find_stage(pipeline, to->text);
+    if (stage->rework_to != PLAN_NONE &&
+        pipeline->stages[stage->rework_to].last) {
+        REPORT(reader,
+               to,
+               "%s is a stage with \"finally: true\": no stage needs it",
+               QUOTED(to));
+        stage->rework_to = PLAN_NONE;
+        return;
+    }
     if (stage->rework_to != PLAN_NONE || pipeline->bad) {
         return;
     }
@@ -199,7 +239,8 @@ static void default_rework(const struct reader *reader,
     const struct plan_class *classes = reader->plan->classes;
     for (uint32_t ix = pipeline->stage_count; ix > 0; ix--) {
         const struct plan_stage *before = &pipeline->stages[ix - 1];
-        if (classes[before->class_ix].role == PLAN_ROLE_IMPLEMENT) {
+        if (classes[before->class_ix].role == PLAN_ROLE_IMPLEMENT &&
+            !before->last) {
             stage->rework_to = ix - 1;
             stage->rework_max = REWORK_DEFAULT;
             return;
@@ -207,10 +248,12 @@ static void default_rework(const struct reader *reader,
     }
 }
 
-/* Return the name of the stage; a duplicate is an error. */
+/* Return the name of the stage; a duplicate is an error. Set *good_out to the
+ * node unless the name is wrong. */
 static const char *stage_name(struct reader *reader,
                               const struct node *node,
-                              const struct plan_pipeline *pipeline)
+                              const struct plan_pipeline *pipeline,
+                              const struct node **good_out)
 {
     if (node == NULL || !node_is_scalar(node) || node->count == 0) {
         if (node != NULL) {
@@ -226,8 +269,8 @@ static const char *stage_name(struct reader *reader,
                QUOTED(node),
                pipeline->stages[other].mark.line,
                pipeline->stages[other].mark.column);
-    } else {
-        (void)fields_check_id(reader, node, "stage", false);
+    } else if (fields_check_id(reader, node, "stage", false) != NULL) {
+        *good_out = node;
     }
     return plan_intern(reader->plan, node->text, node->count);
 }
@@ -241,19 +284,29 @@ static void read_stage(struct reader *reader,
         pipeline->bad = true;
         return;
     }
+    struct plan_named named = {
+        .class = raw.class,
+        .stage = true,
+        .merge = raw.merge > 0,
+        .agent = raw.settings.agent != PLAN_NONE,
+    };
+    const char *name = stage_name(reader, raw.name, pipeline, &named.name);
     struct plan_place place = {
         .node = node,
         .run = raw.run,
         .settings = &raw.settings,
-        .class_ix = plan_class_of(reader, raw.class, raw.merge > 0, raw.name),
+        .class_ix = plan_class_of(reader, &named),
         .merge = raw.merge > 0,
         .what = "a stage",
     };
     struct plan_stage stage = {
-        .name = stage_name(reader, raw.name, pipeline),
+        .name = name,
         .title = raw.title,
         .class_ix = place.class_ix,
         .merge = place.merge,
+        .last = raw.last,
+        .approve = raw.approve,
+        .not_before = raw.not_before,
         .rework_to = PLAN_NONE,
         .settings = raw.settings,
         .mark = node_mark(raw.name != NULL ? raw.name : node),
@@ -267,13 +320,31 @@ static void read_stage(struct reader *reader,
     if (raw.uses != NULL) {
         plan_read_uses(reader, raw.uses, &stage.uses, &stage.use_count);
     }
-    if (raw.rework != NULL) {
+    if (stage.last) {
+        plan_check_last(reader, node, "a stage with \"finally: true\"");
+    } else if (raw.rework != NULL) {
         read_stage_rework(reader, raw.rework, pipeline, &stage);
     } else if (stage.merge) {
         default_rework(reader, pipeline, &stage);
     }
     plan_set_merge_batch(reader->plan, stage.class_ix, raw.merge);
     pipeline->stages[pipeline->stage_count++] = stage;
+}
+
+/* Check that a stage runs before those that come last. */
+static void check_first(struct reader *reader,
+                        const struct plan_pipeline *pipeline)
+{
+    uint32_t last = 0;
+    while (last < pipeline->stage_count && pipeline->stages[last].last) {
+        last++;
+    }
+    if (last > 0 && last == pipeline->stage_count && !pipeline->bad) {
+        plan_errors_add(reader->errors,
+                        pipeline->mark,
+                        "pipeline %s has no stage without \"finally: true\"",
+                        QUOTED_TEXT(pipeline->name));
+    }
 }
 
 static void read_pipeline(struct reader *reader, const struct node *key)
@@ -296,6 +367,7 @@ static void read_pipeline(struct reader *reader, const struct node *key)
              stage = node_next(stage)) {
             read_stage(reader, stage, &pipeline);
         }
+        check_first(reader, &pipeline);
     }
     MEM_GROW(private->pipelines,
              private->pipeline_count,

@@ -24,8 +24,21 @@ struct raw_task {
     const char *title;
     const char *body;
     const char *body_file;
+    const char *url;
+    const char *description;
+    struct plan_labels labels;
+    struct plan_time not_before;
+    bool approve;
     struct settings settings;
 };
+
+/* Only groups have parents. */
+static void refuse_parent(const struct entry *entry)
+{
+    REPORT(entry->reader,
+           entry->value,
+           "a task cannot have \"parent\": name a group in \"group\"");
+}
 
 #define TASK(key, reader) FIELD(struct raw_task, key, #key, reader)
 
@@ -43,6 +56,12 @@ static const struct field task_fields[] = {
     {TASK(attributes, fields_node)},
     {TASK(rework, fields_node)},
     {TASK(merge, plan_read_merge)},
+    {TASK(approve, fields_bool)},
+    {TASK(not_before, plan_read_time)},
+    {TASK(labels, plan_read_labels)},
+    {TASK(url, plan_read_url), .max = PLAN_LINE_BYTES_MAX},
+    {TASK(description, fields_text), .max = PLAN_TEXT_BYTES_MAX},
+    {FIELD(struct raw_task, id, "parent", refuse_parent)},
 };
 
 static const struct schema task_schema = SCHEMA_WITH_SETTINGS("a task",
@@ -77,6 +96,8 @@ struct plan_task *plan_new_task(struct reader *reader, struct plan_mark mark)
         .repo = PLAN_NONE,
         .agent = PLAN_NONE,
         .rework_to = PLAN_NONE,
+        .guard = PLAN_NONE,
+        .scope = PLAN_NONE,
         .mark = mark,
     };
     plan->task_count++;
@@ -160,6 +181,11 @@ static void settle_agent(const struct plan *plan,
     if (own->provider == PLAN_NONE) {
         own->provider = plan->agents[task->agent].provider;
     }
+    /* An agent is nearer than the defaults, and farther than all else. */
+    if (own->plan.sandbox == plan->private->defaults.plan.sandbox &&
+        plan->agents[task->agent].sandbox != NULL) {
+        own->plan.sandbox = plan->agents[task->agent].sandbox;
+    }
     /* A new session can only continue committed work. */
     if (own->plan.checkpoint_after_ns == PLAN_UNSET &&
         plan_has_role(plan, task, PLAN_ROLE_IMPLEMENT)) {
@@ -181,6 +207,7 @@ plan_settle_task(struct plan *plan, struct plan_task *task, struct settings own)
     task->settings = settings_decided(&own);
     task->provider = own.provider != PLAN_NONE ? own.provider : 0;
     task->prepare = own.prepare;
+    task->prepare_once = own.prepare_once;
     return owner != NULL ? owner : own.owner;
 }
 
@@ -211,7 +238,9 @@ static void place_task(struct reader *reader,
                        const struct raw_task *raw)
 {
     const struct plan *plan = reader->plan;
-    if (raw->group != NULL) {
+    if (reader->last) {
+        task->group = reader->last_group;
+    } else if (raw->group != NULL) {
         task->group = find_group(reader, raw->group);
     }
     if (raw->repo != NULL) {
@@ -226,7 +255,13 @@ static void place_task(struct reader *reader,
                         "task %s merges but has no \"repo\"",
                         QUOTED_TEXT(task->id));
     }
-    task->class_ix = plan_class_of(reader, raw->class, raw->merge > 0, NULL);
+    struct plan_named named = {
+        .class = raw->class,
+        .name = raw->id,
+        .merge = raw->merge > 0,
+        .agent = raw->settings.agent != PLAN_NONE,
+    };
+    task->class_ix = plan_class_of(reader, &named);
 }
 
 /* Set settings, attributes and uses of a task after place_task(). */
@@ -243,8 +278,14 @@ equip_task(struct reader *reader, uint32_t ix, const struct raw_task *raw)
             settings_inherit(&own, more->settings);
         }
         plan_join_group(plan, ix);
+        task->labels = plan_join_labels(plan,
+                                        task->labels,
+                                        plan->groups[task->group].labels);
     }
     const char *owner = plan_settle_task(plan, task, own);
+    if (reader->last) {
+        plan_make_last(plan, task);
+    }
     struct plan_attribute *free_ones = NULL;
     uint32_t free_count = 0;
     if (raw->attributes != NULL) {
@@ -263,6 +304,51 @@ equip_task(struct reader *reader, uint32_t ix, const struct raw_task *raw)
     }
 }
 
+/* Copy the members that need no checks. */
+static void copy_texts(struct plan_task *task, const struct raw_task *raw)
+{
+    task->title = raw->title;
+    task->body = raw->body;
+    task->body_file = raw->body_file;
+    task->url = raw->url;
+    task->description = raw->description;
+    task->labels = raw->labels;
+    task->not_before = raw->not_before;
+    task->approve = raw->approve;
+}
+
+void plan_check_last(struct reader *reader,
+                     const struct node *node,
+                     const char *what)
+{
+    static const char *const keys[] = {"group",
+                                       "on_failure",
+                                       "optional",
+                                       "rework"};
+    for (size_t ix = 0; ix < ARRAY_COUNT(keys); ix++) {
+        const struct node *key = node_find_key(node, keys[ix]);
+        if (key != NULL && (ix > 0 || reader->last)) {
+            REPORT(reader,
+                   key,
+                   "%s cannot have \"%s\": %s",
+                   what,
+                   keys[ix],
+                   ix == 0 ? "it belongs to the list that it is in"
+                           : "its outcome changes nothing");
+        }
+    }
+}
+
+void plan_make_last(struct plan *plan, struct plan_task *task)
+{
+    task->last = true;
+    task->settings.on_failure = PLAN_ON_FAILURE_SKIP;
+    task->settings.optional = 1;
+    if (task->group != PLAN_NONE) {
+        plan->groups[task->group].has_last = true;
+    }
+}
+
 static void read_task(struct reader *reader, const struct node *node)
 {
     struct plan *plan = reader->plan;
@@ -278,9 +364,10 @@ static void read_task(struct reader *reader, const struct node *node)
     uint32_t ix = plan->task_count - 1;
     task->id =
         arena_strndup(&plan->private->arena, raw.id->text, raw.id->count);
-    task->title = raw.title;
-    task->body = raw.body;
-    task->body_file = raw.body_file;
+    copy_texts(task, &raw);
+    if (reader->last) {
+        plan_check_last(reader, node, "a task of \"finally\"");
+    }
     plan_check_text(reader, node, "body", raw.body, raw.body_file);
     task->merge = raw.merge > 0;
     (void)plan_enter_id(reader, task->id, plan_target(ix, false), task->mark);
@@ -298,7 +385,7 @@ static void read_task(struct reader *reader, const struct node *node)
     equip_task(reader, ix, &raw);
     struct plan_pending *pending = &reader->pending[ix - reader->before.tasks];
     pending->needs = raw.needs;
-    if (raw.rework != NULL) {
+    if (raw.rework != NULL && !reader->last) {
         plan_read_rework(reader,
                          raw.rework,
                          &pending->rework_to,
@@ -309,4 +396,14 @@ static void read_task(struct reader *reader, const struct node *node)
 void plan_read_tasks(struct reader *reader, const struct node *node)
 {
     plan_read_items(reader, node, "\"tasks\"", read_task);
+}
+
+void plan_read_last(struct reader *reader,
+                    const struct node *node,
+                    uint32_t group)
+{
+    reader->last = true;
+    reader->last_group = group;
+    plan_read_items(reader, node, "\"finally\"", read_task);
+    reader->last = false;
 }

@@ -80,6 +80,12 @@ static void move_tables(struct plan *plan, const uint32_t *to)
         more->last_task = moved(to, more->last_task);
         more->newest_member = moved(to, more->newest_member);
     }
+    for (uint32_t ix = 0; ix < private->group_need_count; ix++) {
+        struct plan_need *need = &private->group_needs[ix];
+        if (!plan_target_is_group(need->need)) {
+            need->need = plan_target(to[plan_target_ix(need->need)], false);
+        }
+    }
     graph_release(&private->graph);
     graph_add_nodes(&private->graph, count);
     for (uint32_t ix = 0; ix < count; ix++) {
@@ -89,8 +95,28 @@ static void move_tables(struct plan *plan, const uint32_t *to)
             strmap_add(&private->names, task->id, plan_target(ix, false));
         INVARIANT(other == STRMAP_NONE);
         for (uint32_t n = 0; n < task->need_count; n++) {
-            graph_add_need(&private->graph, ix, task->needs[n]);
+            graph_add_need_on(&private->graph,
+                              ix,
+                              task->needs[n],
+                              task->ons[n]);
         }
+    }
+}
+
+static void move_needs(struct plan_task *task, const uint32_t *to)
+{
+    for (uint32_t n = 0; n < task->need_count; n++) {
+        task->needs[n] = to[task->needs[n]] * PLAN_ONS + task->ons[n];
+    }
+    if (task->need_count > 1) {
+        qsort(task->needs,
+              task->need_count,
+              sizeof(task->needs[0]),
+              plan_by_number);
+    }
+    for (uint32_t n = 0; n < task->need_count; n++) {
+        task->ons[n] = (uint8_t)(task->needs[n] % PLAN_ONS);
+        task->needs[n] /= PLAN_ONS;
     }
 }
 
@@ -103,15 +129,11 @@ static void move_tasks(struct plan *plan, const uint32_t *to)
         struct plan_task *task = &tasks[to[ix]];
         *task = plan->tasks[ix];
         task->rework_to = moved(to, task->rework_to);
-        for (uint32_t n = 0; n < task->need_count; n++) {
-            task->needs[n] = to[task->needs[n]];
-        }
-        if (task->need_count > 1) {
-            qsort(task->needs,
-                  task->need_count,
-                  sizeof(task->needs[0]),
-                  plan_by_number);
-        }
+        task->guard = moved(to, task->guard);
+        move_needs(task, to);
+    }
+    for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
+        plan->repos[ix].base_task = moved(to, plan->repos[ix].base_task);
     }
     mem_free(plan->tasks);
     plan->tasks = tasks;
@@ -165,6 +187,7 @@ bool revise_plan(struct plan **out,
         plan_free(plan);
         return false;
     }
+    plan_learn_from(plan, old); /* the run keeps its estimates */
     *out = plan;
     return true;
 }

@@ -43,7 +43,9 @@ enum {
     REVISE_NEEDS = 4,
     REVISE_TEXT = 8, /* title, body, its group's included */
     REVISE_PROMPT = 16,
-    REVISE_PLACE = 32, /* class, group, repo, provider, uses, rework ... */
+    REVISE_PLACE = 32,  /* class, group, repo, provider, uses, rework ... */
+    REVISE_START = 64,  /* approve, not_before, its group's included */
+    REVISE_ISSUE = 128, /* labels, url, description, parent of its group */
 };
 
 /* Return the differences of a task that both versions have; all bits if it is a

@@ -52,8 +52,11 @@ static bool same_command(const struct pair *pair)
            same_words(pair->old->run.argv, pair->new->run.argv) &&
            same_text(agent_of(pair->old_plan, pair->old->agent),
                      agent_of(pair->new_plan, pair->new->agent)) &&
-           pair->old->merge == pair->new->merge &&same_text(pair->old->prepare,
-                                                            pair->new->prepare);
+           pair->old->merge == pair->new->merge &&
+           pair->old->base_gate == pair->new->base_gate &&
+           pair->old->prepare_once ==
+               pair->new->prepare_once &&same_text(pair->old->prepare,
+                                                   pair->new->prepare);
 }
 
 #define SETTING(member, name)                                                  \
@@ -69,6 +72,7 @@ static const struct {
     size_t bytes;
 } settings[] = {
     SETTING(estimate_ns, "estimate"),
+    SETTING(priority, "priority"),
     SETTING(timeout_ns, "timeout"),
     SETTING(idle_timeout_ns, "idle_timeout"),
     SETTING(grace_ns, "grace"),
@@ -77,6 +81,7 @@ static const struct {
     SETTING(retry_max, "retry"),
     SETTING(retry_backoff_ns, "retry"),
     SETTING(retry_backoff_ns_max, "retry"),
+    SETTING(retry_on, "retry"),
     SETTING(on_failure, "on_failure"),
     SETTING(optional, "optional"),
     SETTING(allow_empty, "allow_empty"),
@@ -95,6 +100,12 @@ static bool same_setting(const struct pair *pair, size_t ix)
                   settings[ix].bytes) == 0;
 }
 
+static bool same_sandbox(const struct pair *pair)
+{
+    return plan_same_sandbox(pair->old->settings.sandbox,
+                             pair->new->settings.sandbox);
+}
+
 static bool same_settings(const struct pair *pair)
 {
     for (size_t ix = 0; ix < ARRAY_COUNT(settings); ix++) {
@@ -102,29 +113,80 @@ static bool same_settings(const struct pair *pair)
             return false;
         }
     }
-    return true;
+    return same_sandbox(pair);
 }
 
 static bool same_needs(const struct pair *pair)
 {
     uint32_t count = pair->old->need_count;
     return count == pair->new->need_count &&
-           (count == 0 || memcmp(pair->old->needs,
-                                 pair->new->needs,
-                                 count * sizeof(pair->old->needs[0])) == 0);
+           (count == 0 || (memcmp(pair->old->needs,
+                                  pair->new->needs,
+                                  count * sizeof(pair->old->needs[0])) == 0 &&
+                           memcmp(pair->old->ons, pair->new->ons, count) == 0));
+}
+
+/* Return a group, or one without anything if it is PLAN_NONE. */
+static const struct plan_group *group_of(const struct plan *plan,
+                                         uint32_t group)
+{
+    static const struct plan_group none = {.parent = PLAN_NONE};
+    return group == PLAN_NONE ? &none : &plan->groups[group];
+}
+
+static bool same_time(struct plan_time a, struct plan_time b)
+{
+    return a.kind == b.kind && a.value == b.value;
+}
+
+/* Whether both may start alike: approval, and times of the task, its group and
+ * the group's parents. */
+static bool same_start(const struct pair *pair)
+{
+    bool same = pair->old->approve ==
+                pair->new->approve &&same_time(pair->old->not_before,
+                                               pair->new->not_before);
+    uint32_t old = pair->old->group;
+    uint32_t new = pair->new->group;
+    while (same && (old != PLAN_NONE || new != PLAN_NONE)) {
+        const struct plan_group *a = group_of(pair->old_plan, old);
+        const struct plan_group *b = group_of(pair->new_plan, new);
+        same = same_time(a->not_before, b->not_before);
+        old = a->parent;
+        new = b->parent;
+    }
+    return same;
+}
+
+static bool same_labels(const struct plan_labels *a,
+                        const struct plan_labels *b)
+{
+    uint32_t ix = 0;
+    while (ix < a->count && ix < b->count &&
+           strcmp(a->items[ix], b->items[ix]) == 0) {
+        ix++;
+    }
+    return ix == a->count && ix == b->count;
+}
+
+/* Whether people see both alike. */
+static bool same_issue(const struct pair *pair)
+{
+    const struct plan_group *old = group_of(pair->old_plan, pair->old->group);
+    const struct plan_group *new = group_of(pair->new_plan, pair->new->group);
+    return same_labels(&pair->old->labels, &pair->new->labels) &&
+           same_text(pair->old->url, pair->new->url) &&
+           same_text(pair->old->description, pair->new->description) &&
+           same_text(old->url, new->url) &&
+           same_text(old->description, new->description) &&
+           same_text(group_of(pair->old_plan, old->parent)->id,
+                     group_of(pair->new_plan, new->parent)->id);
 }
 
 static bool same_texts(const struct pair *pair)
 {
-    static const struct plan_group none = {0};
-    const struct plan_group *old =
-        pair->old->group == PLAN_NONE
-            ? &none
-            : &pair->old_plan->groups[pair->old->group];
-    const struct plan_group *new =
-        pair->new->group == PLAN_NONE
-            ? &none
-            : &pair->new_plan->groups[pair->new->group];
+    const struct plan_group *old = group_of(pair->old_plan, pair->old->group);
+    const struct plan_group *new = group_of(pair->new_plan, pair->new->group);
     return same_text(pair->old->title, pair->new->title) &&
            same_text(pair->old->body, pair->new->body) &&
            same_text(pair->old->body_file, pair->new->body_file) &&
@@ -160,6 +222,7 @@ static bool same_place(const struct pair *pair)
 {
     if (pair->old->attribute_count != pair->new->attribute_count ||
         pair->old->rework_max != pair->new->rework_max ||
+        pair->old->last != pair->new->last ||
         !same_text(task_of(pair->old_plan, pair->old->rework_to),
                    task_of(pair->new_plan, pair->new->rework_to))) {
         return false;
@@ -207,6 +270,8 @@ revise_compare(const struct plan *old, const struct plan *new, uint32_t task)
                  ? 0
                  : REVISE_PROMPT;
     found |= same_place(&pair) ? 0 : REVISE_PLACE;
+    found |= same_start(&pair) ? 0 : REVISE_START;
+    found |= same_issue(&pair) ? 0 : REVISE_ISSUE;
     return found;
 }
 
@@ -261,7 +326,15 @@ add_settings(struct strbuf *out, const struct pair *pair, uint32_t *count)
             add_durations(out,
                           pair->old->settings.timeout_ns,
                           pair->new->settings.timeout_ns);
+        } else if (strcmp(last, "priority") == 0) {
+            strbuf_addf(out,
+                        " %u -> %u",
+                        pair->old->settings.priority,
+                        pair->new->settings.priority);
         }
+    }
+    if (!same_sandbox(pair)) {
+        add_word(out, count, "sandbox");
     }
 }
 
@@ -289,7 +362,10 @@ add_change(struct strbuf *out, const struct pair *pair, uint32_t found)
         {REVISE_NEEDS, "needs"},
         {REVISE_TEXT, "title or body"},
         {REVISE_PROMPT, "prompt"},
-        {REVISE_PLACE, "class, repo, provider, uses, rework or attributes"},
+        {REVISE_PLACE,
+         "class, repo, provider, uses, rework, attributes or finally"},
+        {REVISE_START, "approve or not_before"},
+        {REVISE_ISSUE, "labels, url, description or parent"},
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(words); ix++) {
         if ((found & words[ix].bit) != 0) {
@@ -467,11 +543,14 @@ uint32_t revise_add_parts(struct strbuf *out, const char *old, const char *new)
         "providers",
         "agents",
         "policy",
+        "goal",
         "lookahead",
         "sync",
         "usage",
         "budget",
         "hooks",
+        "not_before",
+        "deadline",
     };
     struct node_tree trees[2] = {{0}, {0}};
     struct plan_errors errors = {0};

@@ -14,10 +14,11 @@ enum {
     ADD_DEPTH_MAX = 100,
     SWITCH_UNSET = -1,
 };
+#define CAUSES_WANTED "a list of exit, signal, timeout, idle and lost"
 #define ON_FAILURE_UNSET ((enum plan_on_failure)SWITCH_UNSET)
 
-/* All members except the prompt and its file, of which only one is given, with
- * their values for "not given". */
+/* All members with their values for "not given"; except the prompt and its
+ * file, of which only one is given, and members that belong to another. */
 #define MEMBERS(EACH)                                                          \
     EACH(plan.estimate_ns, PLAN_UNSET)                                         \
     EACH(plan.timeout_ns, PLAN_UNSET)                                          \
@@ -28,6 +29,8 @@ enum {
     EACH(plan.retry_backoff_ns_max, PLAN_UNSET)                                \
     EACH(plan.checkpoint_max, PLAN_NONE)                                       \
     EACH(plan.retry_max, PLAN_NONE)                                            \
+    EACH(plan.retry_on, 0)                                                     \
+    EACH(plan.priority, PLAN_NONE)                                             \
     EACH(provider, PLAN_NONE)                                                  \
     EACH(agent, PLAN_NONE)                                                     \
     EACH(plan.on_failure, ON_FAILURE_UNSET)                                    \
@@ -39,6 +42,7 @@ enum {
     EACH(plan.cost.tokens, PLAN_UNSET)                                         \
     EACH(plan.budget.usd, PLAN_UNSET)                                          \
     EACH(plan.budget.tokens, PLAN_UNSET)                                       \
+    EACH(plan.sandbox, NULL)                                                   \
     EACH(owner, NULL)                                                          \
     EACH(prepare, NULL)
 
@@ -59,6 +63,8 @@ struct settings settings_built_in(void)
     plan->retry_backoff_ns_max = 5 * MINUTE_NS;
     plan->checkpoint_max = 3;
     plan->retry_max = 2;
+    plan->retry_on = PLAN_CAUSES_ALL;
+    plan->priority = PLAN_PRIORITY;
     plan->on_failure = PLAN_ON_FAILURE_PARK;
     plan->optional = 0;
     plan->allow_empty = 0;
@@ -76,6 +82,9 @@ bool settings_any(const struct settings *settings)
 
 void settings_inherit(struct settings *settings, const struct settings *farther)
 {
+    if (settings->prepare == NULL) {
+        settings->prepare_once = farther->prepare_once;
+    }
 #define INHERIT(member, unset)                                                 \
     if (settings->member == (unset)) {                                         \
         settings->member = farther->member;                                    \
@@ -93,6 +102,9 @@ struct plan_settings settings_decided(const struct settings *settings)
     /* A back-off of a near level can exceed the maximum of a farther level. */
     if (plan.retry_backoff_ns_max < plan.retry_backoff_ns) {
         plan.retry_backoff_ns_max = plan.retry_backoff_ns;
+    }
+    if (plan.sandbox != NULL && !plan.sandbox->on) {
+        plan.sandbox = NULL;
     }
     return plan;
 }
@@ -120,6 +132,38 @@ static void read_checkpoint(const struct entry *entry)
     }
 }
 
+/* Read a list of causes of failures as a set. */
+static void read_causes(const struct entry *entry)
+{
+    static const char *const names[] = {"exit",
+                                        "signal",
+                                        "timeout",
+                                        "idle",
+                                        "lost"};
+    uint32_t set = 0;
+    if (entry->value->kind != NODE_LIST || entry->value->count == 0) {
+        fields_wrong(entry, CAUSES_WANTED);
+        return;
+    }
+    for (const struct node *item = node_first(entry->value); item != NULL;
+         item = node_next(item)) {
+        uint32_t ix = fields_find_word(item, names, ARRAY_COUNT(names));
+        if (ix < ARRAY_COUNT(names)) {
+            set |= UINT32_C(1) << ix;
+        } else if (node_is_scalar(item)) {
+            REPORT(entry->reader,
+                   item,
+                   "unknown cause %s: \"on\" must be " CAUSES_WANTED,
+                   QUOTED(item));
+        } else {
+            fields_expected(entry->reader, item, "\"on\"", CAUSES_WANTED);
+        }
+    }
+    if (set != 0) {
+        *(uint32_t *)entry->out = set;
+    }
+}
+
 static void read_retry(const struct entry *entry)
 {
     static const struct field fields[] = {
@@ -133,6 +177,7 @@ static void read_retry(const struct entry *entry)
                retry_backoff_ns_max,
                "max_backoff",
                fields_duration)},
+        {FIELD(struct plan_settings, retry_on, "on", read_causes)},
     };
     static const struct schema schema = SCHEMA("\"retry\"", fields);
     struct plan_settings *settings = entry->out;
@@ -150,8 +195,8 @@ static void read_retry(const struct entry *entry)
         }
     } else {
         fields_wrong(entry,
-                     "a number from 0 to 1000, or a mapping with max, backoff "
-                     "and max_backoff");
+                     "a number from 0 to 1000, or a mapping with max, backoff, "
+                     "max_backoff and on");
     }
 }
 
@@ -246,10 +291,11 @@ static void read_on_failure(const struct entry *entry)
         [PLAN_ON_FAILURE_ABORT] = "abort",
         [PLAN_ON_FAILURE_SKIP] = "skip",
         [PLAN_ON_FAILURE_ASK] = "ask",
+        [PLAN_ON_FAILURE_STOP] = "stop",
     };
     uint32_t ix = fields_find_word(entry->value, names, ARRAY_COUNT(names));
     if (ix == ARRAY_COUNT(names)) {
-        fields_wrong(entry, "park, skip, ask or abort");
+        fields_wrong(entry, "park, skip, ask, stop or abort");
         return;
     }
     *(enum plan_on_failure *)entry->out = (enum plan_on_failure)ix;
@@ -318,6 +364,8 @@ const struct field settings_fields[] = {
     {SETTING(plan.idle_timeout_ns, "idle_timeout", fields_duration), .min = 1},
     {SETTING(plan.grace_ns, "grace", fields_duration)},
     {SETTING(plan.estimate_ns, "estimate", fields_duration)},
+    {SETTING(plan.priority, "priority", fields_number),
+     .max = PLAN_PRIORITY_MAX},
     {FIELD_OF_ALL("checkpoint", read_checkpoint)},
     {SETTING(plan.on_failure, "on_failure", read_on_failure)},
     {SETTING(plan.optional, "optional", read_switch)},
@@ -326,7 +374,8 @@ const struct field settings_fields[] = {
     {SETTING(plan.cost, "cost", settings_read_cost)},
     {SETTING(provider, "provider", settings_read_provider)},
     {SETTING(owner, "owner", settings_read_owner)},
-    {SETTING(prepare, "prepare", fields_shell)},
+    {FIELD_OF_ALL("prepare", plan_read_prepare)},
+    {SETTING(plan.sandbox, "sandbox", plan_read_sandbox)},
     /* of an agent */
     {SETTING(agent, "agent", read_agent)},
     {SETTING(prompt, "prompt", read_prompt), .max = PLAN_TEXT_BYTES_MAX},

@@ -21,6 +21,7 @@ struct settings {
     uint32_t agent;
     const char *owner; /* interned; see plan_intern() */
     const char *prepare;
+    bool prepare_once; /* given with `prepare` */
     const char *prompt;
     const char *prompt_file;
 };
@@ -47,16 +48,17 @@ struct plan_settings settings_decided(const struct settings *settings);
  * class.
  */
 enum {
-    SETTINGS_OF_GROUP = 14,
+    SETTINGS_OF_GROUP = 16,
     SETTINGS_OF_CLASS = SETTINGS_OF_GROUP + 3,
     SETTINGS_OF_TASK = SETTINGS_OF_CLASS + 1,
 };
 extern const struct field settings_fields[SETTINGS_OF_TASK];
 
 /* Readers for other tables: a struct plan_cost, an interned string, a provider
- * index. */
+ * index, a struct plan_sandbox *. */
 field_fn settings_read_cost;
 field_fn settings_read_owner;
 field_fn settings_read_provider;
+field_fn plan_read_sandbox;
 
 #endif /* PLAN_SETTINGS_H */

@@ -47,6 +47,11 @@ static void add_time_tile(struct strbuf *out, const struct report *report)
         strbuf_adds(out, "simulated: ");
         words_add_time(out, report->forecast->result->makespan_ns);
     }
+    if (report->forecast->end.runs > 0) {
+        bool more = forecast_is_whole(report->forecast);
+        strbuf_adds(out, more ? ", forecast: " : "forecast: ");
+        words_add_time(out, report->forecast->end.p50_ns);
+    }
     end_tile(out);
 }
 
@@ -62,6 +67,13 @@ static void add_slot_tiles(struct strbuf *out, const struct stats *stats)
     begin_note(out);
     strbuf_adds(out, "better work after worse");
     end_tile(out);
+    if (stats->restarts > 0) {
+        begin_tile(out, "Gates restarted");
+        strbuf_addf(out, "%u", stats->restarts);
+        begin_note(out);
+        strbuf_adds(out, "in merge queues");
+        end_tile(out);
+    }
     begin_tile(out, "Reviews");
     html_percent(out, stats->review_ns, stats->working_ns);
     begin_note(out);

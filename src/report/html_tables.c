@@ -7,8 +7,14 @@
 #include "report/words.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { GROUPS_MAX = 30, LONGEST_MAX = 15, DIFFERENCES_MAX = 15 };
+enum {
+    GROUPS_MAX = 30,
+    TREE_MAX = 300,
+    LONGEST_MAX = 15,
+    DIFFERENCES_MAX = 15,
+};
 
 static void add_left_out(struct strbuf *out, uint32_t count, const char *what)
 {
@@ -112,9 +118,40 @@ static void add_outcomes(struct strbuf *out, const struct stats *stats)
         }
     }
     strbuf_addf(out,
-                "; %u retr%s after a failure.</p>\n",
+                "; %u retr%s after a failure.",
                 stats->retries,
                 stats->retries == 1 ? "y" : "ies");
+    if (stats->sum.confined > 0) {
+        strbuf_addf(out, " %u ran in a sandbox.", stats->sum.confined);
+    }
+    strbuf_adds(out, "</p>\n");
+}
+
+/* Append the gates that passed after a failure, the most often flaky first. */
+static void add_flaky(struct strbuf *out, const struct run_history *history)
+{
+    if (history->gate_count == 0 || history->gates[0].flaky == 0) {
+        return;
+    }
+    html_begin_table(out,
+                     "Flaky gates",
+                     "Repository|Gate|#Flaky|#Failed|#Passed");
+    for (uint32_t ix = 0; ix < history->gate_count; ix++) {
+        const struct run_history_gate *gate = &history->gates[ix];
+        if (gate->flaky == 0) {
+            break;
+        }
+        strbuf_adds(out, "<tr><td>");
+        xml_add(out, gate->repo);
+        strbuf_adds(out, "</td><td class=\"text\"><code>");
+        xml_add(out, gate->command);
+        strbuf_adds(out, "</code></td>");
+        html_cell(out, gate->flaky);
+        html_cell(out, gate->failed);
+        html_cell(out, gate->passed);
+        strbuf_adds(out, "</tr>\n");
+    }
+    html_end_table(out);
 }
 
 void html_failures(struct strbuf *out, const struct report *report)
@@ -133,6 +170,7 @@ void html_failures(struct strbuf *out, const struct report *report)
         }
         html_end_table(out);
     }
+    add_flaky(out, report->history);
     strbuf_adds(out, "</section>\n");
 }
 
@@ -171,11 +209,57 @@ static int compare_groups(const void *left, const void *right, void *ctx)
     return (ix_a > ix_b) - (ix_a < ix_b);
 }
 
+/* Append an id with its labels; a link if it has an address of the web. */
+static void add_link(struct strbuf *out,
+                     const char *id,
+                     const char *url,
+                     const struct plan_labels *labels)
+{
+    bool safe = url != NULL && (strncmp(url, "https://", 8) == 0 ||
+                                strncmp(url, "http://", 7) == 0);
+    if (safe) {
+        strbuf_adds(out, "<a href=\"");
+        xml_add(out, url);
+        strbuf_adds(out, "\">");
+    }
+    xml_add(out, id);
+    strbuf_adds(out, safe ? "</a>" : "");
+    struct strbuf text = {0};
+    labels_add_own(&text, labels);
+    if (text.len > 0) {
+        strbuf_adds(out, "<small>");
+        xml_add(out, strbuf_text(&text));
+        strbuf_adds(out, "</small>");
+    }
+    strbuf_release(&text);
+}
+
+/* The same for the group of a task, or the task if it has none. */
+static void add_issue(struct strbuf *out,
+                      const struct plan *plan,
+                      const struct plan_task *task)
+{
+    if (task->group != PLAN_NONE) {
+        const struct plan_group *group = &plan->groups[task->group];
+        add_link(out, group->id, group->url, &group->labels);
+    } else {
+        add_link(out, task->id, task->url, &task->labels);
+    }
+}
+
 static void add_groups(struct strbuf *out, const struct report *report)
 {
     const struct stats *stats = report->stats;
-    uint32_t count = stats->group_count;
-    uint32_t *order = words_order(count, compare_groups, stats->groups);
+    const struct plan *plan = report->history->plan;
+    uint32_t *order =
+        words_order(stats->group_count, compare_groups, stats->groups);
+    bool *listed = report_groups(report);
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < stats->group_count; ix++) {
+        order[count] = order[ix];
+        count += report_lists_group(report, listed, order[ix]) ? 1 : 0;
+    }
+    mem_free(listed);
     html_begin_table(
         out,
         "By issue: groups, and tasks without a group; most expensive first",
@@ -183,8 +267,9 @@ static void add_groups(struct strbuf *out, const struct report *report)
     uint32_t shown = count < GROUPS_MAX ? count : GROUPS_MAX;
     for (uint32_t ix = 0; ix < shown; ix++) {
         const struct stats_group *group = &stats->groups[order[ix]];
+        const struct plan_task *task = &plan->tasks[group->first_task];
         strbuf_adds(out, "<tr><td class=\"id\">");
-        xml_add(out, stats_group_id(stats, order[ix]));
+        add_issue(out, plan, task);
         strbuf_addf(out,
                     "</td><td class=\"n\">%u of %u</td>",
                     group->done,
@@ -194,6 +279,35 @@ static void add_groups(struct strbuf *out, const struct report *report)
     html_end_table(out);
     mem_free(order);
     add_left_out(out, count - shown, "issues");
+}
+
+/* Groups with parts, each part below its parent. */
+static void add_tree(struct strbuf *out, const struct report *report)
+{
+    const struct plan *plan = report->history->plan;
+    uint32_t count;
+    uint32_t *tree = report_tree(report, &count);
+    if (count > 0) {
+        html_begin_table(out, "Groups and their parts", "Group|#Done|Title");
+        for (uint32_t ix = 0; ix < count && ix < TREE_MAX; ix++) {
+            const struct stats_whole *whole = &report->stats->wholes[tree[ix]];
+            const struct plan_group *group = &plan->groups[tree[ix]];
+            strbuf_addf(out,
+                        "<tr><td class=\"id\" style=\"padding-left:%.1fem\">",
+                        0.5 + 1.5 * stats_depth(plan, tree[ix]));
+            add_link(out, group->id, group->url, &group->labels);
+            strbuf_addf(out,
+                        "</td><td class=\"n\">%u of %u</td><td "
+                        "class=\"text\">",
+                        whole->done,
+                        whole->tasks);
+            xml_add(out, group->title != NULL ? group->title : "");
+            strbuf_adds(out, "</td></tr>\n");
+        }
+        html_end_table(out);
+        add_left_out(out, count > TREE_MAX ? count - TREE_MAX : 0, "groups");
+    }
+    mem_free(tree);
 }
 
 void html_cost(struct strbuf *out, const struct report *report)
@@ -214,6 +328,7 @@ void html_cost(struct strbuf *out, const struct report *report)
     add_money(out, &report->stats->sum);
     html_end_table(out);
     add_groups(out, report);
+    add_tree(out, report);
     strbuf_adds(out, "</section>\n");
 }
 
@@ -283,6 +398,26 @@ static void add_differences(struct strbuf *out, const struct report *report)
     html_end_table(out);
 }
 
+/* Append the forecast with its range, and how good earlier ones were. */
+static void add_range(struct strbuf *out, const struct report *report)
+{
+    const struct eta_end *end = &report->forecast->end;
+    if (end->runs > 0) {
+        strbuf_adds(out,
+                    "<p>Forecast with drawn durations, failures and "
+                    "rework, from what was known at the start: ");
+        words_add_time(out, end->p50_ns);
+        strbuf_adds(out, ", 90 % within ");
+        words_add_time(out, end->p90_ns);
+        strbuf_adds(out, ".</p>\n");
+    }
+    if (report->hindsight->runs > 0) {
+        strbuf_adds(out, "<p>Earlier forecasts: ");
+        hindsight_add_text(out, report->hindsight);
+        strbuf_adds(out, ".</p>\n");
+    }
+}
+
 void html_forecast(struct strbuf *out, const struct report *report)
 {
     const struct forecast *forecast = report->forecast;
@@ -314,6 +449,7 @@ void html_forecast(struct strbuf *out, const struct report *report)
                     forecast->result->left_count);
     }
     strbuf_adds(out, "</p>\n");
+    add_range(out, report);
     add_forecast_classes(out, report);
     add_differences(out, report);
     strbuf_adds(out, "</section>\n");

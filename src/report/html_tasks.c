@@ -12,8 +12,9 @@
  *   states   [name, ...]      outcomes  [words, ...]
  *   caps     [[time, cap], ...], -1: none
  *   lanes    number of lanes
+ *   only     [index of a task, ...], the tasks to list; null: all
  *   tasks    [[id, class, group or -1, state, ready ms, working ms, sessions,
- *              not succeeded, title or 0, reason or 0], ...]
+ *              not succeeded, title or 0, reason or 0, labels or 0], ...]
  *   sessions [[task, attempt, lane, start, length, outcome, tasks, on the
  *              path 0/1, reason or 0], ...]
  */
@@ -37,6 +38,9 @@ enum {
 /* Sort key, smallest first: tasks that need an operator, then bad outcomes. */
 static uint32_t attention(const struct report *report, uint32_t task)
 {
+    if (report->history->tasks[task].unapproved) {
+        return 0;
+    }
     switch (report->history->tasks[task].state) {
     case TASK_FAILED:
         return run_history_is_loose(report->history, task) ? 1 : 0;
@@ -78,7 +82,9 @@ add_row(struct strbuf *out, const struct report *report, uint32_t ix)
     html_cell_task(out, report, ix);
     html_cell_class(out, report, history->plan->tasks[ix].class_ix);
     html_cell_word(out,
-                   sched_state_name(history->tasks[ix].state),
+                   history->tasks[ix].unapproved
+                       ? "waits for approval"
+                       : sched_state_name(history->tasks[ix].state),
                    attention(report, ix) < 2);
     html_cell(out, task->sum.sessions);
     html_cell(out, stats_bad(&task->sum));
@@ -93,11 +99,15 @@ add_row(struct strbuf *out, const struct report *report, uint32_t ix)
 
 static void add_static(struct strbuf *out, const struct report *report)
 {
-    uint32_t count = report->history->plan->task_count;
+    uint32_t all = report->history->plan->task_count;
     struct report copy = *report;
-    uint32_t *order = words_order(count,
-                                  count > STATIC_MAX ? compare_attention : NULL,
-                                  &copy);
+    uint32_t *order =
+        words_order(all, all > STATIC_MAX ? compare_attention : NULL, &copy);
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < all; ix++) {
+        order[count] = order[ix];
+        count += report_lists(report, order[ix]) ? 1 : 0;
+    }
     uint32_t shown = count < STATIC_MAX ? count : STATIC_MAX;
     strbuf_adds(out, "<div class=\"static wide\">");
     html_table(out,
@@ -124,9 +134,16 @@ static void add_static(struct strbuf *out, const struct report *report)
 
 void html_tasks(struct strbuf *out, const struct report *report)
 {
-    strbuf_adds(out,
-                "<section id=\"tasks\"><h2>Tasks</h2>\n"
-                "<div class=\"live\" id=\"list\"></div>\n");
+    strbuf_adds(out, "<section id=\"tasks\"><h2>Tasks</h2>\n");
+    if (report->labels.count > 0) {
+        struct strbuf labels = {0};
+        labels_add(&labels, &report->labels);
+        strbuf_adds(out, "<p class=\"note\">Only tasks with label ");
+        xml_add(out, strbuf_text(&labels));
+        strbuf_adds(out, " are listed.</p>\n");
+        strbuf_release(&labels);
+    }
+    strbuf_adds(out, "<div class=\"live\" id=\"list\"></div>\n");
     add_static(out, report);
     strbuf_adds(out, "</section>\n");
 }
@@ -249,7 +266,30 @@ static void add_tasks(struct strbuf *out, const struct report *report)
         add_string(out, plan->tasks[ix].title, bytes);
         strbuf_adds(out, ",");
         add_string(out, history->tasks[ix].reason, bytes);
+        strbuf_adds(out, ",");
+        struct strbuf labels = {0};
+        labels_add_own(&labels, &plan->tasks[ix].labels);
+        add_string(out, labels.len > 0 ? strbuf_text(&labels) : NULL, bytes);
+        strbuf_release(&labels);
         strbuf_adds(out, "]");
+    }
+    strbuf_adds(out, "]");
+}
+
+static void add_only(struct strbuf *out, const struct report *report)
+{
+    const char *comma = "";
+    strbuf_adds(out, ",\"only\":");
+    if (report->labels.count == 0) {
+        strbuf_adds(out, "null");
+        return;
+    }
+    strbuf_adds(out, "[");
+    for (uint32_t ix = 0; ix < report->history->plan->task_count; ix++) {
+        if (report_lists(report, ix)) {
+            strbuf_addf(out, "%s%u", comma, ix);
+            comma = ",";
+        }
     }
     strbuf_adds(out, "]");
 }
@@ -291,6 +331,7 @@ void html_data(struct strbuf *out, const struct report *report)
     strbuf_addf(out, ",\"lanes\":%u", report->stats->lane_count);
     add_names(out, report);
     add_caps(out, report);
+    add_only(out, report);
     add_tasks(out, report);
     add_sessions(out, report);
     strbuf_adds(out, "}");

@@ -55,6 +55,16 @@ static void add_heading(struct strbuf *out, const struct report *report)
         strbuf_adds(out, "; as of ");
         words_add_moment(out, report->wall_ns);
     }
+    if (history->stopped != SCHED_NOT_STOPPED) {
+        strbuf_adds(out,
+                    history->stopped == SCHED_STOPPED_DEADLINE
+                        ? "; stopped: its deadline has passed"
+                        : "; stopped: a task has failed");
+    }
+    const char *outcome = run_history_outcome(history);
+    if (outcome != NULL) {
+        strbuf_addf(out, "; outcome: %s", outcome);
+    }
     strbuf_adds(out,
                 "</p>\n<nav aria-label=\"Sections\"><a "
                 "href=\"#timeline\">Timeline</a> <a href=\"#time\">Time"

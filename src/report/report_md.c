@@ -39,6 +39,44 @@ static void add_time(struct strbuf *out, const char *before, int64_t ns)
     words_add_time(out, ns);
 }
 
+/* Append the forecast for the start of the run, and how good earlier ones
+ * were. */
+static void add_range(struct strbuf *out, const struct report *report)
+{
+    const struct eta_end *end = &report->forecast->end;
+    if (end->runs > 0) {
+        add_time(out, " |\n| forecast | ", end->p50_ns);
+        add_time(out, ", 90 % within ", end->p90_ns);
+    }
+    if (report->hindsight->runs > 0) {
+        strbuf_adds(out, " |\n| earlier forecasts | ");
+        hindsight_add_text(out, report->hindsight);
+    }
+}
+
+/* Append why the run is stopped, how it ended, and which tasks are listed. */
+static void add_stop(struct strbuf *out, const struct report *report)
+{
+    const struct run_history *history = report->history;
+    const char *outcome = run_history_outcome(history);
+    if (history->stopped == SCHED_STOPPED_DEADLINE) {
+        strbuf_adds(out, " It was stopped: its deadline has passed.");
+    } else if (history->stopped == SCHED_STOPPED_FAILURE) {
+        strbuf_adds(out, " It was stopped: a task has failed.");
+    }
+    if (outcome != NULL) {
+        strbuf_addf(out, " Outcome: %s.", outcome);
+    }
+    if (report->labels.count > 0) {
+        struct strbuf labels = {0};
+        labels_add(&labels, &report->labels);
+        strbuf_adds(out, " Only issues and tasks with label ");
+        add_plain(out, strbuf_text(&labels));
+        strbuf_adds(out, " are listed.");
+        strbuf_release(&labels);
+    }
+}
+
 static void add_head(struct strbuf *out, const struct report *report)
 {
     const struct run_history *history = report->history;
@@ -59,7 +97,9 @@ static void add_head(struct strbuf *out, const struct report *report)
                         sched_state_name((enum task_state)ix));
         }
     }
-    strbuf_adds(out, ".\n\n| | |\n|---|---:|\n");
+    strbuf_adds(out, ".");
+    add_stop(out, report);
+    strbuf_adds(out, "\n\n| | |\n|---|---:|\n");
     add_time(out,
              history->finished ? "| took | " : "| so far | ",
              history->end_ns);
@@ -68,12 +108,24 @@ static void add_head(struct strbuf *out, const struct report *report)
                  " |\n| simulated | ",
                  report->forecast->result->makespan_ns);
     }
+    add_range(out, report);
     strbuf_addf(out,
-                " |\n| sessions | %u, %u unsuccessful |\n| slots used | ",
+                " |\n| sessions | %u, %u unsuccessful |\n",
                 stats->sum.sessions,
                 stats_bad(&stats->sum));
+    if (stats->sum.confined > 0) {
+        strbuf_addf(out,
+                    "| sessions in a sandbox | %u |\n",
+                    stats->sum.confined);
+    }
+    strbuf_adds(out, "| slots used | ");
     html_percent(out, stats->working_ns, stats_slots_ns(stats));
     add_time(out, " |\n| starved | ", stats->starved_ns);
+    if (stats->restarts > 0) {
+        strbuf_addf(out,
+                    " |\n| gates restarted in merge queues | %u",
+                    stats->restarts);
+    }
     strbuf_adds(out, " |\n| reviews, of the working time | ");
     html_percent(out, stats->review_ns, stats->working_ns);
     strbuf_adds(out, " |\n| tokens in, out | ");
@@ -213,6 +265,26 @@ static void add_failures(struct strbuf *out, const struct report *report)
     }
 }
 
+/* List the gates that passed after a failure, the most often flaky first. */
+static void add_flaky(struct strbuf *out, const struct report *report)
+{
+    const struct run_history *history = report->history;
+    for (uint32_t ix = 0; ix < history->gate_count && ix < ROWS_MAX; ix++) {
+        const struct run_history_gate *gate = &history->gates[ix];
+        if (gate->flaky == 0) {
+            return; /* nor are those after it */
+        }
+        strbuf_adds(out, ix == 0 ? "\n## Flaky gates\n\n- " : "- ");
+        add_plain(out, gate->repo);
+        strbuf_addf(out,
+                    ": flaky %u of %u times: ",
+                    gate->flaky,
+                    gate->flaky + gate->failed + gate->passed);
+        add_plain(out, gate->command);
+        strbuf_adds(out, "\n");
+    }
+}
+
 /* List parked and failed tasks: either the optional tasks that failed, or the
  * others, which need an operator. */
 static void
@@ -222,8 +294,10 @@ add_left(struct strbuf *out, const struct report *report, bool optional)
     uint32_t found = 0;
     for (uint32_t ix = 0; ix < history->plan->task_count; ix++) {
         enum task_state state = history->tasks[ix].state;
-        if ((state != TASK_PARKED && state != TASK_FAILED) ||
-            run_history_is_loose(history, ix) != optional) {
+        bool waits = history->tasks[ix].unapproved;
+        if ((state != TASK_PARKED && state != TASK_FAILED && !waits) ||
+            run_history_is_loose(history, ix) != optional ||
+            !report_lists(report, ix)) {
             continue;
         }
         if (found++ == 0) {
@@ -237,7 +311,9 @@ add_left(struct strbuf *out, const struct report *report, bool optional)
         strbuf_adds(out, "- ");
         add_task(out, report, ix);
         strbuf_addf(out, " is %s", sched_state_name(state));
-        if (history->tasks[ix].reason != NULL) {
+        if (waits) {
+            strbuf_adds(out, " and waits for approval");
+        } else if (history->tasks[ix].reason != NULL) {
             strbuf_adds(out, ": ");
             add_plain(out, history->tasks[ix].reason);
         }
@@ -248,15 +324,41 @@ add_left(struct strbuf *out, const struct report *report, bool optional)
     }
 }
 
+/* List the groups with parts, each part below its parent. */
+static void add_tree(struct strbuf *out, const struct report *report)
+{
+    const struct plan *plan = report->history->plan;
+    uint32_t count;
+    uint32_t *tree = report_tree(report, &count);
+    strbuf_adds(out, count > 0 ? "\n## Groups\n\n" : "");
+    for (uint32_t ix = 0; ix < count; ix++) {
+        const struct plan_group *group = &plan->groups[tree[ix]];
+        const struct stats_whole *whole = &report->stats->wholes[tree[ix]];
+        strbuf_pad(out, ' ', (size_t)2 * stats_depth(plan, tree[ix]));
+        strbuf_adds(out, "- ");
+        add_plain(out, group->id);
+        strbuf_addf(out, ": %u of %u done", whole->done, whole->tasks);
+        struct strbuf labels = {0};
+        labels_add_own(&labels, &group->labels);
+        strbuf_adds(out, labels.len > 0 ? " " : "");
+        add_plain(out, strbuf_text(&labels));
+        strbuf_release(&labels);
+        strbuf_adds(out, "\n");
+    }
+    mem_free(tree);
+}
+
 void report_md(struct strbuf *out, const struct report *report)
 {
     add_head(out, report);
     add_left(out, report, false);
     add_left(out, report, true);
+    add_tree(out, report);
     add_waits(out, report);
     add_classes(out, report);
     if (report->stats->path_count > 0) {
         add_path(out, report);
     }
     add_failures(out, report);
+    add_flaky(out, report);
 }

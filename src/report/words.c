@@ -68,7 +68,7 @@ const char *words_reason(enum stats_reason reason)
     static const char *const words[STATS_REASONS] = {
         [STATS_NEEDS] = "for its needs",
         [STATS_BACKOFF] = "for its next attempt (back-off)",
-        [STATS_PERSON] = "for an operator: parked or failed",
+        [STATS_PERSON] = "for an operator: parked, failed or not approved",
         [STATS_HELD] = "held by an operator",
         [STATS_PAUSED] = "paused by an operator",
         [STATS_SLOT] = "for a slot",
@@ -115,12 +115,15 @@ const char *words_outcome(enum run_history_outcome outcome)
         return "requested changes";
     case HISTORY_LOST:
         return "vanished";
+    case HISTORY_LATER:
+        return "snoozed";
     case HISTORY_DONE:
     case HISTORY_FAILED:
     case HISTORY_REFUSED:
     case HISTORY_BLOCKED:
     case HISTORY_CHECKPOINT:
     case HISTORY_STOPPED:
+    case HISTORY_FATAL:
     case HISTORY_OPEN:
     case HISTORY_OUTCOMES:
         break;

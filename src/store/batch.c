@@ -110,6 +110,11 @@ static void check(const struct store_change *change)
     case STORE_ATTEMPT_SET:
         check_attempt(change);
         break;
+    case STORE_GATE:
+        INVARIANT(is_run(change->as.gate.run));
+        INVARIANT(change->as.gate.token > 0);
+        INVARIANT(change->as.gate.tree[0] != '\0');
+        break;
     case STORE_EVENT:
         INVARIANT(change->as.event.run == STORE_NONE ||
                   is_run(change->as.event.run));

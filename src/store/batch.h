@@ -47,15 +47,21 @@ enum { STORE_RUN_MAX = INT32_MAX };
     FIXED(U32, number) /* from 1, ascending; in other rows `run` */            \
     FIXED(TEXT, id)                                                            \
     FIXED(TEXT, name)                                                          \
-    FIXED(TEXT, file)      /* the plan's, as given */                          \
-    FIXED(TEXT, folder)    /* absolute: relative paths start there */          \
-    FIXED(U32, processors) /* at the time of submission */                     \
-    FIXED(I64, created_ns) /* wall clock */                                    \
+    FIXED(TEXT, file)       /* the plan's, as given */                         \
+    FIXED(TEXT, folder)     /* absolute: relative paths start there */         \
+    FIXED(U32, processors)  /* at the time of submission */                    \
+    FIXED(I64, created_ns)  /* wall clock */                                   \
+    FIXED(U32, rules)       /* PLAN_RULES of its plan; 0: before version 5 */  \
+    FIXED(BOOL, base_gates) /* its plan has tasks that gate bases */           \
+    FIXED(I64, not_before_ns) /* wall clock; 0: none */                        \
     SET(BOOL, finished)                                                        \
     SET(BOOL, paused)                                                          \
     SET(BOOL, cancelled)                                                       \
     SET(U32, barrier) /* 1: its hook is due; N + 1: hook N runs */             \
-    SET(U32, completions)
+    SET(U32, completions)                                                      \
+    SET(U32, owed)    /* foreground tasks before an aged background one */     \
+    SET(U32, stopped) /* enum sched_stop */                                    \
+    SET(BOOL, deadline_over) /* its deadline has passed, and counts no more */
 struct store_run {
     STORE_RUN_COLUMNS(STORE_MEMBER, STORE_MEMBER)
     const char *text; /* of the plan, in STORE_RUN_NEW: its fragment 0 */
@@ -67,6 +73,7 @@ struct store_run {
     FIXED(U32, run)                                                            \
     FIXED(U32, number) /* 0: the plan, from STORE_RUN_NEW */                   \
     FIXED(TEXT, file)                                                          \
+    FIXED(TEXT_OR_NULL, key) /* chosen by its sender, unique in the run */     \
     FIXED(BYTES, text)
 struct store_fragment {
     STORE_FRAGMENT_COLUMNS(STORE_MEMBER, STORE_MEMBER)
@@ -137,6 +144,7 @@ struct store_setting {
     SET(TEXT_OR_NULL, reason)   /* in words */                                 \
     SET(TEXT_OR_NULL, feedback) /* for its next attempt */                     \
     SET(TEXT_OR_NULL, carry)    /* JSON object, see engine/carry.h */          \
+    SET(TEXT_OR_NULL, outputs)  /* JSON object of strings, for dependents */   \
     SET(DOUBLE, usd)                                                           \
     SET(I64, tokens)
 struct store_task {
@@ -170,9 +178,30 @@ struct store_task {
     SET(I64, input_tokens)     /* cached tokens included */                    \
     SET(I64, cached_tokens)                                                    \
     SET(I64, output_tokens)                                                    \
-    SET(DOUBLE, usd)
+    SET(DOUBLE, usd)                                                           \
+    FIXED(BOOL, confined) /* by a sandbox */
 struct store_attempt {
     STORE_ATTEMPT_COLUMNS(STORE_MEMBER, STORE_MEMBER)
+};
+
+/* The verdict of a gate on a tree of files, by a merge. Verdicts are for all
+ * later merges into that repository, of every run. */
+#define STORE_GATE_COLUMNS(FIXED, SET)                                         \
+    FIXED(U64, token) /* of the attempt that ran it */                         \
+    FIXED(U32, place) /* in that attempt, from 0 */                            \
+    FIXED(U32, run)                                                            \
+    FIXED(U32, task)            /* first task of the attempt */                \
+    FIXED(TEXT, repo)           /* absolute path */                            \
+    FIXED(TEXT, tree)           /* id of the git tree */                       \
+    FIXED(TEXT, commit_id)      /* with that tree */                           \
+    FIXED(TEXT, command)        /* the gate */                                 \
+    FIXED(TEXT, verdict)        /* "passed", "failed", "flaky" */              \
+    FIXED(U32, tries)           /* how often it ran */                         \
+    FIXED(I64, wall_ns)         /* of the end of the attempt */                \
+    FIXED(TEXT, tested_by)      /* "RUN, TASK", for messages */                \
+    FIXED(TEXT_OR_NULL, output) /* of a failure: its last lines */
+struct store_gate {
+    STORE_GATE_COLUMNS(STORE_MEMBER, STORE_MEMBER)
 };
 
 /* An event. The store sets `number` and `sum`. */
@@ -210,8 +239,9 @@ struct store_command {
  */
 enum store_prune_part {
     STORE_PRUNE_EVENTS, /* its events with numbers from first to last */
-    STORE_PRUNE_TASKS,  /* tasks of these indexes, with their attempts; a run
-                           whose tasks were cancelled counts as cancelled */
+    STORE_PRUNE_TASKS,  /* tasks of these indexes, with their attempts and
+                           gates; a run whose tasks were cancelled counts as
+                           cancelled */
     STORE_PRUNE_RUN,    /* the run, its texts, limits and settings. Its id is
                            never used again: setting "pruned/ID" */
 };
@@ -234,6 +264,7 @@ enum store_change_type {
     STORE_ATTEMPT_SET, /* attempt: must exist and not have ended; columns that
                           the claim fixed (up to claimed_ns, but for state,
                           pid and start_ticks) stay */
+    STORE_GATE,        /* gate: must be new */
     STORE_EVENT,       /* event: append */
     STORE_COMMAND,     /* command: append with its answer, or answer */
     STORE_PRUNE,       /* prune; after all other changes of its batch */
@@ -248,6 +279,7 @@ enum store_kind {
     STORE_KIND_SETTING,
     STORE_KIND_TASK,
     STORE_KIND_ATTEMPT,
+    STORE_KIND_GATE,
     STORE_KIND_COMMAND,
     STORE_KIND_EVENT,
     STORE_KINDS,
@@ -261,6 +293,7 @@ union store_row {
     struct store_setting setting;
     struct store_task task;
     struct store_attempt attempt;
+    struct store_gate gate;
     struct store_event event;
     struct store_command command;
     struct store_prune prune; /* in a change only */

@@ -52,6 +52,9 @@ static const struct column task_columns[] = {
 static const struct column attempt_columns[] = {
     STORE_ATTEMPT_COLUMNS(FIXED, SET)};
 #undef ROW
+#define ROW store_gate
+static const struct column gate_columns[] = {STORE_GATE_COLUMNS(FIXED, SET)};
+#undef ROW
 #define ROW store_event
 static const struct column event_columns[] = {STORE_EVENT_COLUMNS(FIXED, SET)};
 #undef ROW
@@ -74,6 +77,7 @@ static const struct column_table tables[] = {
     [STORE_KIND_SETTING] = TABLE("setting", setting_columns, "name"),
     [STORE_KIND_TASK] = TABLE("task", task_columns, "key"),
     [STORE_KIND_ATTEMPT] = TABLE("attempt", attempt_columns, "token"),
+    [STORE_KIND_GATE] = TABLE("gate", gate_columns, "token, place"),
     [STORE_KIND_COMMAND] = TABLE("command", command_columns, "number"),
     [STORE_KIND_EVENT] = TABLE("event", event_columns, "number"),
 };
@@ -98,6 +102,7 @@ enum store_kind columns_kind(enum store_change_type type)
         [STORE_TASK_SET] = STORE_KIND_TASK,
         [STORE_CLAIM] = STORE_KIND_ATTEMPT,
         [STORE_ATTEMPT_SET] = STORE_KIND_ATTEMPT,
+        [STORE_GATE] = STORE_KIND_GATE,
         [STORE_EVENT] = STORE_KIND_EVENT,
         [STORE_COMMAND] = STORE_KIND_COMMAND,
     };

@@ -32,6 +32,7 @@ enum type {
     TYPE_NUMBER,   /* double; negative: absent */
     TYPE_SECONDS,  /* int64_t in nanoseconds */
     TYPE_TIME,     /* int64_t, wall clock; 0: absent */
+    TYPE_FLAG,     /* bool; false: absent */
 };
 
 struct member {
@@ -40,7 +41,7 @@ struct member {
     size_t offset; /* in struct event */
 };
 
-enum { MEMBERS_MAX = 10 };
+enum { MEMBERS_MAX = 14 };
 
 struct kind {
     const char *name;
@@ -61,7 +62,8 @@ static const struct kind kinds[EVENT_KIND_COUNT] = {
                           MEMBER(task, from, STATE),
                           MEMBER(task, to, STATE),
                           MEMBER(task, attempt, SOME),
-                          MEMBER(task, reason, TEXT)}},
+                          MEMBER(task, reason, TEXT),
+                          MEMBER(task, waits, TEXT)}},
     [EVENT_KIND_ATTEMPT] = {"attempt",
                             {MEMBER(attempt, task, TEXT),
                              MEMBER(attempt, attempt, COUNT),
@@ -71,7 +73,11 @@ static const struct kind kinds[EVENT_KIND_COUNT] = {
                              MEMBER(attempt, code, INT),
                              MEMBER(attempt, signal, SOME),
                              NAMED(attempt, took_ns, "seconds", SECONDS),
-                             MEMBER(attempt, reason, TEXT)}},
+                             MEMBER(attempt, reason, TEXT),
+                             MEMBER(attempt, restarts, SOME),
+                             MEMBER(attempt, on, TEXT),
+                             NAMED(attempt, retry_at_ns, "retry_at", TIME),
+                             MEMBER(attempt, final, FLAG)}},
     [EVENT_KIND_MEMBER] = {"member",
                            {MEMBER(member, task, TEXT),
                             MEMBER(member, leader, TEXT),
@@ -82,7 +88,8 @@ static const struct kind kinds[EVENT_KIND_COUNT] = {
                         {MEMBER(run, to, WORD),
                          MEMBER(run, id, TEXT),
                          MEMBER(run, tasks, INT),
-                         MEMBER(run, counts, STATES)}},
+                         MEMBER(run, counts, STATES),
+                         MEMBER(run, reason, TEXT)}},
     [EVENT_KIND_ADDED] = {"added",
                           {MEMBER(added, tasks, COUNT),
                            MEMBER(added, by, TEXT)}},
@@ -128,6 +135,12 @@ static const struct kind kinds[EVENT_KIND_COUNT] = {
                               {MEMBER(scheduler, epoch, ID),
                                MEMBER(scheduler, found, COUNT),
                                MEMBER(scheduler, adopted, COUNT)}},
+    [EVENT_KIND_BASE] = {"base",
+                         {MEMBER(base, to, WORD),
+                          MEMBER(base, repo, TEXT),
+                          MEMBER(base, base, TEXT),
+                          MEMBER(base, commit, TEXT),
+                          MEMBER(base, reason, TEXT)}},
 };
 
 static const char *const words[EVENT_WORD_COUNT] = {
@@ -241,6 +254,11 @@ write_member(struct jsonw *json, const struct member *member, const void *at)
             jsonw_moment(json, member->name, *(const int64_t *)at);
         }
         return;
+    case TYPE_FLAG:
+        if (*(const bool *)at) {
+            jsonw_bool(json, member->name, true);
+        }
+        return;
     }
 }
 
@@ -352,6 +370,9 @@ static void read_member(struct strbuf *texts,
     case TYPE_TIME:
         *(int64_t *)at = read_time(texts, value);
         return;
+    case TYPE_FLAG:
+        *(bool *)at = jsonr_bool(value);
+        return;
     }
 }
 
@@ -429,6 +450,8 @@ static const char *hook_of_task(const struct event *event)
         return "failed";
     case TASK_PARKED:
         return event->as.task.asks ? "asked" : "parked";
+    case TASK_READY:
+        return event->as.task.waits != NULL ? "approval" : NULL;
     default:
         return NULL;
     }
@@ -443,10 +466,12 @@ const char *event_hook(const struct event *event)
         const char *hook;
     } hooks[] = {
         {EVENT_KIND_ADD_REFUSED, EVENT_WORD_NONE, "add-refused"},
+        {EVENT_KIND_BASE, EVENT_WORD_FAILED, "base-failed"},
         {EVENT_KIND_BUDGET, EVENT_WORD_REACHED, "budget-reached"},
         {EVENT_KIND_CIRCUIT, EVENT_WORD_NONE, "circuit-open"},
         {EVENT_KIND_PROVIDER, EVENT_WORD_STOPPED, "provider-stopped"},
         {EVENT_KIND_RUN, EVENT_WORD_FINISHED, "run-finished"},
+        {EVENT_KIND_RUN, EVENT_WORD_STOPPED, "run-stopped"},
         {EVENT_KIND_RUN, EVENT_WORD_WAITING, "run-waiting"},
         {EVENT_KIND_SYNC, EVENT_WORD_FAILED, "barrier-failed"},
         {EVENT_KIND_USAGE, EVENT_WORD_FAILED, "usage-failed"},

@@ -42,6 +42,7 @@ enum event_kind {
     EVENT_KIND_CIRCUIT,
     EVENT_KIND_REQUEST,
     EVENT_KIND_SCHEDULER,
+    EVENT_KIND_BASE,
     EVENT_KIND_COUNT,
 };
 
@@ -77,7 +78,9 @@ struct event {
             uint32_t attempt;   /* 0: none, or in the session of another task */
             const char *reason; /* or NULL */
             bool asks; /* parked with a question; for event_hook() only */
-        } task;        /* a task has changed its state */
+            const char *waits; /* "approval": it is ready, and waits for an
+                                  operator; or NULL */
+        } task;                /* a task has changed its state */
         struct {
             const char *task; /* first task of the session */
             uint32_t attempt;
@@ -87,8 +90,12 @@ struct event {
             int64_t code;    /* -1: none */
             uint32_t signal; /* 0: none */
             int64_t took_ns;
-            const char *reason; /* or NULL */
-        } attempt;              /* a session has ended */
+            const char *reason;  /* or NULL */
+            uint32_t restarts;   /* of a merge: restarted in its queue */
+            const char *on;      /* of a merge: tasks below it, or NULL */
+            int64_t retry_at_ns; /* of "later", wall clock; 0: none */
+            bool final;          /* of a failure that no retry follows */
+        } attempt;               /* a session has ended */
         struct {
             const char *task;
             const char *leader; /* first task of the session */
@@ -97,10 +104,11 @@ struct event {
             const char *reason; /* or NULL */
         } member;               /* outcome of another task of a batch */
         struct {
-            enum event_word to; /* SUBMITTED, WAITING, FINISHED */
+            enum event_word to; /* SUBMITTED, STOPPED, WAITING, FINISHED */
             const char *id;     /* of SUBMITTED, with its tasks; or NULL */
             int64_t tasks;      /* -1: none */
             uint32_t counts[TASK_STATE_COUNT]; /* tasks by state */
+            const char *reason;                /* of STOPPED, or NULL */
         } run;
         struct {
             uint32_t tasks;
@@ -158,6 +166,13 @@ struct event {
             uint32_t found; /* sessions in flight */
             uint32_t adopted;
         } scheduler; /* a scheduler has started */
+        struct {
+            enum event_word to; /* FAILED; DONE: no longer */
+            const char *repo;
+            const char *base;
+            const char *commit;
+            const char *reason; /* or NULL */
+        } base;                 /* it cannot be merged into the agent branch */
     } as;
 };
 

@@ -177,6 +177,11 @@ static enum err apply(struct applying *applying,
         run = row->fragment.run;
         number = row->fragment.number;
         break;
+    case STORE_GATE:
+        how = STORE_PUT_NEW;
+        run = row->gate.run;
+        number = row->gate.token;
+        break;
     case STORE_LIMIT_SET:
         run = row->limit.run;
         number = run;

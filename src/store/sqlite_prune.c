@@ -292,6 +292,9 @@ enum err sqlite_prune(struct store *base,
         "  AND (?1 << 32) + min(?3, 4294967295))",
         "DELETE FROM attempt WHERE attempt.run = ?1"
         " AND task BETWEEN ?2 AND ?3 AND state = 'ended' AND" GOING,
+        "DELETE FROM gate WHERE gate.run = ?1"
+        " AND task BETWEEN ?2 AND ?3 AND NOT EXISTS"
+        " (SELECT 1 FROM attempt WHERE attempt.token = gate.token) AND" GOING,
         "DELETE FROM task WHERE key BETWEEN (?1 << 32) + ?2"
         " AND (?1 << 32) + min(?3, 4294967295) AND NOT EXISTS"
         " (SELECT 1 FROM attempt WHERE attempt.run = ?1"
@@ -307,9 +310,12 @@ enum err sqlite_prune(struct store *base,
         " AND run NOT IN (SELECT run.number FROM run)",
         "DELETE FROM setting WHERE ?1 NOT IN (SELECT run.number FROM run)"
         " AND (name = 'expected/' || ?1"
+        "  OR (name > 'base/' || ?1 || '/' AND name < 'base/' || ?1 || '0')"
         "  OR (name > 'budget/' || ?1 || '/' AND name < 'budget/' || ?1 || '0')"
         "  OR (name > 'notice/' || ?1 || '/' AND name < 'notice/' || ?1 || '0')"
-        "  OR (name > 'usage/' || ?1 || '/' AND name < 'usage/' || ?1 || '0'))",
+        "  OR (name > 'usage/' || ?1 || '/' AND name < 'usage/' || ?1 || '0')"
+        "  OR (name > 'window/' || ?1 || '/'"
+        "   AND name < 'window/' || ?1 || '0'))",
         NULL,
     };
     struct sqlite_store *store = (struct sqlite_store *)base;

@@ -143,6 +143,23 @@ static const char *wanted(const struct store_query *query)
     return query->finished ? "1" : "run.finished = 0";
 }
 
+/* The same for gates: of a repository, the last ones, or of runs. */
+static void add_gates(struct strbuf *sql, const struct store_query *query)
+{
+    if (query->repo != NULL) {
+        strbuf_adds(sql, "gate WHERE repo = :repo");
+    } else if (query->gates > 0) {
+        strbuf_addf(sql,
+                    "(SELECT * FROM gate ORDER BY token DESC, place DESC"
+                    " LIMIT %u)",
+                    query->gates);
+    } else {
+        strbuf_addf(sql,
+                    "gate WHERE run IN (SELECT run.number FROM run WHERE %s)",
+                    wanted(query));
+    }
+}
+
 /* Append the table and the condition that selects the rows. */
 static void add_source(struct strbuf *sql,
                        enum store_kind kind,
@@ -179,6 +196,9 @@ static void add_source(struct strbuf *sql,
                     "%s WHERE run IN (SELECT run.number FROM run WHERE %s)",
                     name,
                     wanted(query));
+        return;
+    case STORE_KIND_GATE:
+        add_gates(sql, query);
         return;
     case STORE_KIND_COMMAND:
         strbuf_adds(sql, "command");
@@ -229,6 +249,7 @@ enum err sqlite_rows(struct store *base,
         bind_named(stmt, ":run", query->run);
         bind_named(stmt, ":task", query->task);
         bind_named(stmt, ":key", query->key);
+        bind_named(stmt, ":repo", query->repo);
     }
     return visit(store, stmt, table, fn, ctx, diag);
 }

@@ -112,6 +112,8 @@ static enum err give(void *ctx, const union store_row *row)
         return visitor->task(reading->ctx, &row->task);
     case STORE_KIND_ATTEMPT:
         return visitor->attempt(reading->ctx, &row->attempt);
+    case STORE_KIND_GATE:
+        return visitor->gate(reading->ctx, &row->gate);
     case STORE_KIND_COMMAND:
         return visitor->command(reading->ctx, &row->command);
     case STORE_KIND_EVENT:
@@ -138,6 +140,7 @@ static bool is_wanted(const struct store_visitor *visitor, enum store_kind kind)
         [STORE_KIND_SETTING] = visitor->setting != NULL,
         [STORE_KIND_TASK] = visitor->task != NULL,
         [STORE_KIND_ATTEMPT] = visitor->attempt != NULL,
+        [STORE_KIND_GATE] = visitor->gate != NULL,
         [STORE_KIND_COMMAND] = visitor->command != NULL,
     };
     return wanted[kind];

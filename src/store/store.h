@@ -64,6 +64,9 @@ struct store_query {
     bool ended;       /* attempts that have ended, too */
     bool answered;    /* answered requests, too */
     const char *key;  /* only the request with this key, answered or not */
+    const char *repo; /* gates of this repository, of all runs */
+    uint32_t gates;   /* without `repo`: the last so many gates of all runs;
+                         0: those of the runs above */
     bool others;      /* runs: the complement; set by store_read() */
 };
 
@@ -78,8 +81,9 @@ struct store_range {
  * One call for each row, in this order: ids of the runs that the query leaves
  * out; runs by number; fragments by run and number, of which 0 is the plan;
  * limits; providers; settings by name; tasks by run and index; attempts by
- * token; requests by number. Strings are borrowed for the call. A NULL function
- * is not called; a function that fails stops the reading with its error.
+ * token; gates by token and place; requests by number. Strings are borrowed for
+ * the call. A NULL function is not called; a function that fails stops the
+ * reading with its error.
  */
 struct store_visitor {
     enum err (*other)(void *ctx, const char *id);
@@ -90,6 +94,7 @@ struct store_visitor {
     enum err (*setting)(void *ctx, const struct store_setting *setting);
     enum err (*task)(void *ctx, const struct store_task *task);
     enum err (*attempt)(void *ctx, const struct store_attempt *attempt);
+    enum err (*gate)(void *ctx, const struct store_gate *gate);
     enum err (*command)(void *ctx, const struct store_command *command);
 };
 

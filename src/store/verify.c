@@ -213,10 +213,19 @@ static enum err see_task(void *ctx, const union store_row *row)
               task->ix,
               task->token);
     }
+    uint64_t key = key_of(task->run, task->ix);
+    uint32_t count = verifying->task_count;
+    if (count > 0 && verifying->tasks[count - 1].key >= key) {
+        fault(verifying,
+              ", run %u, task %u: out of order",
+              task->run,
+              task->ix);
+        return ERR_OK; /* a damaged table */
+    }
     MEM_GROW(verifying->tasks, verifying->task_count, verifying->task_capacity);
     INVARIANT(verifying->task_count < verifying->task_capacity);
     verifying->tasks[verifying->task_count++] = (struct seen_task){
-        .key = key_of(task->run, task->ix),
+        .key = key,
         .state = state,
     };
     return ERR_OK;
@@ -269,6 +278,27 @@ static enum err see_attempt(void *ctx, const union store_row *row)
     if (task != NULL) {
         task->token = attempt->token;
         task->number = attempt->number;
+    }
+    return ERR_OK;
+}
+
+static enum err see_gate(void *ctx, const union store_row *row)
+{
+    struct verifying *verifying = ctx;
+    const struct store_gate *gate = &row->gate;
+    if (find_task(verifying, gate->run, gate->task) == NULL) {
+        fault(verifying,
+              ", row %" PRIu64 ".%u: no task %u in run %u",
+              gate->token,
+              gate->place,
+              gate->task,
+              gate->run);
+    }
+    if (gate->token < 1 || gate->token > verifying->info.last_token) {
+        fault(verifying,
+              ", row %" PRIu64 ".%u: the token was never given out",
+              gate->token,
+              gate->place);
     }
     return ERR_OK;
 }
@@ -451,6 +481,7 @@ static enum err see_everything(struct verifying *verifying,
         {STORE_KIND_SETTING, see_setting, NULL, NULL},
         {STORE_KIND_TASK, see_task, NULL, NULL},
         {STORE_KIND_ATTEMPT, see_attempt, NULL, NULL},
+        {STORE_KIND_GATE, see_gate, NULL, NULL},
         {STORE_KIND_COMMAND, see_command, NULL, NULL},
         {STORE_KIND_EVENT, see_event, check_end, "event"},
     };

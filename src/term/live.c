@@ -119,6 +119,11 @@ static void add_head(struct canvas *canvas)
     }
     strbuf_adds(&text, run->paused ? "  paused" : "");
     strbuf_adds(&text, run->cancelled ? "  cancelled" : "");
+    strbuf_adds(
+        &text,
+        run->stopped == SCHED_STOPPED_DEADLINE  ? "  stopped by its deadline"
+        : run->stopped == SCHED_STOPPED_FAILURE ? "  stopped by a failure"
+                                                : "");
     add_line(canvas, BOLD, &text);
     strbuf_clear(&text);
     strbuf_addf(&text,
@@ -232,6 +237,7 @@ static void add_session(struct canvas *canvas,
     if (slot->more > 0) {
         strbuf_addf(&rest, "  with %u more", slot->more);
     }
+    queue_add(&rest, &slot->queue);
     add_item(canvas,
              strbuf_text(&word),
              state_colours[TASK_RUNNING],

@@ -95,16 +95,28 @@ static bool passes(const struct top *top, const char *id)
     return top->filter[0] == '\0' || strcasestr(id, top->filter) != NULL;
 }
 
-/* Whether an issue matches the filter, by its id or an id of its tasks. */
-static bool issue_passes(const struct top *top,
-                         const struct model *model,
-                         const struct model_issue *issue)
+/* Whether an issue matches the filter, by its id, an id of its tasks, or one of
+ * its parts. */
+static bool
+issue_passes(const struct top *top, const struct model *model, uint32_t at)
 {
-    bool found = passes(top, issue->id);
-    for (uint32_t ix = 0; ix < issue->count && !found; ix++) {
-        found = passes(top, model->id(model, model->stages[issue->first + ix]));
-    }
+    uint32_t depth = model->issues[at].depth;
+    bool found = top->filter[0] == '\0';
+    do {
+        const struct model_issue *issue = &model->issues[at++];
+        found = found || passes(top, issue->id);
+        for (uint32_t ix = 0; ix < issue->count && !found; ix++) {
+            found =
+                passes(top, model->id(model, model->stages[issue->first + ix]));
+        }
+    } while (!found && at < model->issue_count &&
+             model->issues[at].depth > depth);
     return found;
+}
+
+uint32_t top_issue_indent(const struct model_issue *issue)
+{
+    return 2 * (issue->depth < TOP_DEPTH_MAX ? issue->depth : TOP_DEPTH_MAX);
 }
 
 bool top_lists_issues(const struct top *top, const struct model *model)
@@ -124,9 +136,10 @@ static void list_issues(struct top *top, const struct model *model, bool all)
     top->id_columns = 0;
     for (uint32_t ix = 0; ix < model->issue_count; ix++) {
         const struct model_issue *issue = &model->issues[ix];
-        if ((issue->part != MODEL_ENDED || all) &&
-            issue_passes(top, model, issue)) {
-            uint32_t columns = plain_columns(issue->id);
+        if ((issue->whole != MODEL_ENDED || all) &&
+            issue_passes(top, model, ix)) {
+            uint32_t columns =
+                plain_columns(issue->id) + top_issue_indent(issue);
             top->id_columns =
                 columns > top->id_columns ? columns : top->id_columns;
             top->rows[top->row_count++] = ix;
@@ -358,7 +371,7 @@ static bool is_held(const struct top *top, const struct model *model)
         return is_task_held(model, model->rows[row].task);
     }
     const struct model_issue *issue = &model->issues[row];
-    bool held = false;
+    bool held = false; /* of its own tasks, not those of its parts */
     for (uint32_t ix = 0; ix < issue->count && !held; ix++) {
         held = is_task_held(model, model->stages[issue->first + ix]);
     }
@@ -430,14 +443,16 @@ static bool take_request(struct top *top,
                          uint32_t key,
                          struct top_request *out)
 {
-    if (key == '\0' || key > 0x7f || strchr("p+=-hrscA", (int)key) == NULL) {
+    if (key == '\0' || key > 0x7f || strchr("p+=-hrscAo", (int)key) == NULL) {
         return false;
     }
     if (top->read_only) {
         top_say(top, true, "read-only: '%c' is disabled", (int)key);
         return true;
     }
-    bool paused = model->run != MODEL_NONE && model->runs[model->run].paused;
+    bool paused = model->run != MODEL_NONE &&
+                  (model->runs[model->run].paused ||
+                   model->runs[model->run].stopped != SCHED_NOT_STOPPED);
     switch (key) {
     case 'p':
         ask_run(top, paused ? "resume" : "pause", NULL, out);
@@ -459,6 +474,9 @@ static bool take_request(struct top *top,
         break;
     case 'r':
         (void)ask_task(top, TOP_SEND, "retry", out);
+        break;
+    case 'o':
+        (void)ask_task(top, TOP_SEND, "approve", out);
         break;
     case 's':
         confirm(top, "skip");
@@ -503,6 +521,22 @@ static const struct model_issue *issue_of(const struct model *model,
     return NULL;
 }
 
+/* Select the current stage of the issue at a row, or the issue of the task. A
+ * group without tasks has none. */
+static void
+select_other(struct top *top, const struct model *model, uint32_t row)
+{
+    if (!top_lists_issues(top, model)) {
+        uint32_t task = model->rows[row].task;
+        const struct model_issue *issue = issue_of(model, task);
+        set_text(&top->task,
+                 issue != NULL ? issue->id : model->id(model, task));
+    } else if (model->issues[row].count > 0) {
+        uint32_t task = model_current(model, &model->issues[row]);
+        set_text(&top->task, model->id(model, task));
+    }
+}
+
 /* Switch between tasks and issues. The selection moves from an issue to its
  * current stage, and back. */
 static void switch_list(struct top *top, const struct model *model)
@@ -514,11 +548,7 @@ static void switch_list(struct top *top, const struct model *model)
     bool issues = top_lists_issues(top, model);
     if (top->selected != TOP_GONE && top->selected >= top->slot_count) {
         uint32_t row = top->rows[top->selected - top->slot_count];
-        uint32_t task = issues ? model_current(model, &model->issues[row])
-                               : model->rows[row].task;
-        const struct model_issue *issue = issues ? NULL : issue_of(model, task);
-        set_text(&top->task,
-                 issue != NULL ? issue->id : model->id(model, task));
+        select_other(top, model, row);
     }
     top->by_task = issues;
     top_say(top, false, issues ? "a line for each task" : "a line per issue");

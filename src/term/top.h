@@ -93,7 +93,7 @@ struct top {
     uint32_t slot_count;
     uint32_t *rows; /* the same for its rows or issues */
     uint32_t row_count;
-    uint32_t id_columns; /* of the longest listed issue id */
+    uint32_t id_columns; /* of the longest listed issue id, indented */
     uint32_t selected;   /* position in slots, then rows; TOP_GONE: none */
     uint32_t near;       /* last selected position */
 
@@ -137,6 +137,11 @@ bool top_lists_ended(const struct top *top, const struct model *model);
 
 /* Whether issues are listed: if any exist, unless the user chose tasks. */
 bool top_lists_issues(const struct top *top, const struct model *model);
+
+/* Columns by which an issue is indented below its parents; deep ones are not
+ * indented further. */
+enum { TOP_DEPTH_MAX = 4 };
+uint32_t top_issue_indent(const struct model_issue *issue);
 
 /* Return the id of the task or issue at a list position. */
 const char *

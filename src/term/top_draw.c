@@ -208,7 +208,28 @@ const char *top_draw_flag(const struct model_run *run)
     return run->finished    ? "FINISHED  "
            : run->cancelled ? "CANCELLED  "
            : run->paused    ? "PAUSED  "
-                            : "";
+           : run->stopped == SCHED_STOPPED_DEADLINE
+               ? "STOPPED by its deadline  "
+           : run->stopped == SCHED_STOPPED_FAILURE ? "STOPPED by a failure  "
+                                                   : "";
+}
+
+/* Append "2h 10m to 2h 43m left; ": by the forecast, half of the runs like this
+ * one end within the first time, 90 % within the second. */
+static void
+add_end(struct strbuf *out, const struct model_run *run, int64_t wall_ns)
+{
+    const struct eta_end *end = &run->forecast;
+    int64_t gone_ns = wall_ns - run->forecast_ns;
+    if (end->runs > 0) {
+        duration_add(out, end->p50_ns > gone_ns ? end->p50_ns - gone_ns : 0);
+        strbuf_adds(out, " to ");
+        duration_add(out, end->p90_ns > gone_ns ? end->p90_ns - gone_ns : 0);
+    } else {
+        strbuf_adds(out, "about ");
+        duration_add(out, run->left_ns);
+    }
+    strbuf_adds(out, " left; ");
 }
 
 static void draw_run(struct top_canvas *canvas, const struct grid_area *row)
@@ -241,11 +262,12 @@ static void draw_run(struct top_canvas *canvas, const struct grid_area *row)
     if (run->left_ns == SCHED_NEVER) {
         strbuf_adds(&text, "the cap is 0: no session starts; ");
     } else if (run->left_ns > 0 && !run->finished) {
-        strbuf_adds(&text, "about ");
-        duration_add(&text, run->left_ns);
-        strbuf_adds(&text, " left; ");
+        add_end(&text, run, model->wall_ns);
     }
     top_draw_counts(&text, run);
+    if (run->snoozed > 0) {
+        strbuf_addf(&text, ", %u snoozed", run->snoozed);
+    }
     (void)top_draw_line(canvas, row, column, GRID_PLAIN, strbuf_text(&text));
     strbuf_release(&text);
 }
@@ -528,13 +550,14 @@ static void draw_help(struct top_canvas *canvas, struct grid_area area)
         {"w", "why the task is not running, and what to do"},
         {"/", "find tasks by id; Esc: list all"},
         {"a", "list finished tasks, too"},
-        {"p", "pause or resume the run"},
+        {"p", "pause or resume the run; resume a stopped run"},
         {"+  -", "raise or lower the cap"},
         {"h", "hold or release the task"},
         {"r", "retry the task"},
         {"s", "skip the task (asks)"},
         {"c", "cancel the task (asks)"},
         {"A", "answer the task's question: type it, then Enter"},
+        {"o", "approve the task, which waits for it"},
         {"q", "quit; sessions are not affected"},
     };
     draw_bar(canvas, &area, " sluice top: keys");
@@ -559,9 +582,9 @@ static void draw_help(struct top_canvas *canvas, struct grid_area area)
         GRID_PLAIN,
         canvas->unicode
             ? "stages: \u2713 done \u25b6 running \u25cb ready \u00b7 waiting "
-              "= held ! parked ? in doubt \u2717 failed - skipped"
-            : "stages: + done > running o ready . waiting = held ! parked ? in "
-              "doubt x failed - skipped");
+              "= held ! needs you ? in doubt \u2717 failed - skipped"
+            : "stages: + done > running o ready . waiting = held ! needs you "
+              "? in doubt x failed - skipped");
     (void)grid_take_rows(&area, 2);
     (void)top_draw_line(canvas,
                         &area,

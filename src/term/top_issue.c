@@ -2,7 +2,8 @@
 /*
  * Lines of the issue list: the id, then each stage with a sign for its state
  * and, if it runs or is finished, its duration; then the reason of the current
- * stage, as far as it fits.
+ * stage, as far as it fits. A group with parts has its totals before its own
+ * stages, and its parts are indented below it.
  *
  * If not all stages fit, stages before the current stage are omitted, so that
  * it is visible. Only stages near it are processed in a long issue.
@@ -39,6 +40,9 @@ static const char *sign_of(const struct model_task *task, bool unicode)
     };
     if (task->revoked) {
         return "?";
+    }
+    if (task->unapproved) {
+        return "!";
     }
     if (task->held &&
         (task->state == TASK_WAITING || task->state == TASK_READY)) {
@@ -136,6 +140,7 @@ void top_draw_issue(struct top_canvas *canvas,
 {
     struct strbuf text = {0};
     uint32_t most = top_draw_max(area->columns / 4, ID_COLUMNS_MIN);
+    strbuf_pad(&text, ' ', top_issue_indent(issue));
     plain_add(&text, issue->id);
     struct grid_text cell = {
         .row = row,
@@ -144,6 +149,17 @@ void top_draw_issue(struct top_canvas *canvas,
         .text = strbuf_text(&text),
     };
     cell.column = top_draw_put(canvas, area, cell) + GAP;
+    if (issue->has_parts) {
+        strbuf_clear(&text);
+        strbuf_addf(&text, "%u of %u done", issue->done, issue->total);
+        cell.style = issue->done == issue->total ? GRID_GREEN : GRID_PLAIN;
+        cell.text = strbuf_text(&text);
+        cell.column = top_draw_add(canvas, area, cell) + GAP;
+    }
+    if (issue->count == 0) {
+        strbuf_release(&text);
+        return;
+    }
     uint32_t left =
         area->columns > cell.column ? area->columns - cell.column : 0;
     uint32_t first = first_stage(canvas, issue, left > GAP ? left - GAP : 0);

@@ -7,6 +7,7 @@
 #include "base/duration.h"
 #include "base/macros.h"
 #include "base/plain.h"
+#include "view/labels.h"
 #include "view/lines.h"
 #include "view/usage.h"
 
@@ -109,7 +110,12 @@ static void draw_slot(struct top_canvas *canvas,
     cell.style = GRID_PLAIN;
     if (width >= 56) {
         cell.columns = 10;
-        top_draw_cell(canvas, area, &cell, slot->class_name);
+        strbuf_clear(&text);
+        strbuf_adds(&text, slot->class_name);
+        if (slot->queue.place > 0) {
+            strbuf_addf(&text, " %u/%u", slot->queue.place, slot->queue.count);
+        }
+        top_draw_cell(canvas, area, &cell, strbuf_text(&text));
     }
     if (width >= 76) {
         cell.columns = 8;
@@ -178,7 +184,9 @@ unsigned top_draw_style(const struct model_task *task)
         [TASK_SKIPPED] = GRID_DIM,
         [TASK_CANCELLED] = GRID_DIM,
     };
-    return task->revoked ? GRID_RED | GRID_BOLD : styles[task->state];
+    return task->revoked      ? GRID_RED | GRID_BOLD
+           : task->unapproved ? GRID_YELLOW | GRID_BOLD
+                              : styles[task->state];
 }
 
 bool top_draw_is_ended(const struct model_task *task)
@@ -207,7 +215,9 @@ static void draw_task(struct top_canvas *canvas,
     top_draw_cell(canvas,
                   area,
                   &cell,
-                  about.revoked ? "revoked" : sched_state_name(about.state));
+                  about.revoked      ? "revoked"
+                  : about.unapproved ? "approve"
+                                     : sched_state_name(about.state));
     cell.columns = top_draw_max(area->columns / 3, 12);
     cell.style = GRID_PLAIN;
     top_draw_cell(canvas, area, &cell, strbuf_text(&id));
@@ -245,6 +255,10 @@ static void add_tasks_title(struct strbuf *out, const struct top_canvas *canvas)
                 counts[MODEL_WAITING]);
     if (top_lists_ended(canvas->top, canvas->model)) {
         strbuf_addf(out, ", %u finished", counts[MODEL_ENDED]);
+    }
+    if (canvas->model->labels != NULL) {
+        strbuf_adds(out, "; label ");
+        labels_add(out, canvas->model->labels);
     }
     if (canvas->top->filter[0] != '\0') {
         strbuf_addf(out, "; with \"%s\"", canvas->top->filter);

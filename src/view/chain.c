@@ -3,23 +3,25 @@
 
 #include "base/jsonw.h"
 #include "plan/suggest.h"
+#include "view/queue.h"
 #include "work/home.h"
 
 #include <string.h>
 
 /* --- finding the task --------------------------------------------------- */
 
-/* Return the task that explains why a group waits: its first open task, else
- * its last; PLAN_NONE if no such group exists. */
+/* Return the task that explains why a group waits: the first open task of it
+ * and its parts, else the last; PLAN_NONE if no such group exists. */
 static uint32_t
 task_of_group(const struct glance *glance, uint32_t run, const char *name)
 {
     const struct plan *plan = engine_run(glance->view.engine, run).plan;
+    uint32_t whole = plan_find_group(plan, name);
     uint32_t found = PLAN_NONE;
-    bool open = false;
+    bool open = whole == PLAN_NONE;
     for (uint32_t ix = 0; ix < plan->task_count && !open; ix++) {
         uint32_t group = plan->tasks[ix].group;
-        if (group != PLAN_NONE && strcmp(plan->groups[group].id, name) == 0) {
+        if (group != PLAN_NONE && plan_is_within(plan, group, whole)) {
             enum task_state state = snapshot_state(glance->snapshot, run, ix);
             found = ix;
             open = state != TASK_DONE && state != TASK_SKIPPED &&
@@ -105,6 +107,14 @@ struct reason chain_reason(const struct chain *chain, uint32_t ix)
                            chain->links[ix].task);
 }
 
+/* Whether the task of a reason matters more than what helps against it: a run
+ * was stopped because of it. */
+static bool leads_on(const struct reason *reason)
+{
+    return reasons_remedy(reason, NULL) == NULL ||
+           (reason->code == WHY_HALTED && reason->task != NULL);
+}
+
 /* Follow the reasons from a task to the root: a running task, or a task that
  * only time or an operator can change. */
 static void follow(struct chain *chain, struct chain_link link)
@@ -113,7 +123,7 @@ static void follow(struct chain *chain, struct chain_link link)
     while (more && chain->count < CHAIN_MAX) {
         chain->links[chain->count++] = link;
         struct reason reason = chain_reason(chain, chain->count - 1);
-        more = reasons_remedy(&reason, NULL) == NULL &&
+        more = leads_on(&reason) &&
                snapshot_cause(chain->glance.snapshot,
                               link.run,
                               link.task,
@@ -122,6 +132,16 @@ static void follow(struct chain *chain, struct chain_link link)
                !is_in_chain(chain, link);
     }
     chain->cut = more;
+}
+
+uint32_t chain_halted(const struct chain *chain)
+{
+    for (uint32_t ix = 0; ix + 1 < chain->count; ix++) {
+        if (chain_reason(chain, ix).code == WHY_HALTED) {
+            return ix;
+        }
+    }
+    return CHAIN_MAX;
 }
 
 static struct engine_run_view run_of(const struct chain *chain, uint32_t ix)
@@ -168,6 +188,47 @@ bool chain_add_log(struct strbuf *out, const struct chain *chain, uint32_t ix)
     return true;
 }
 
+/* Mark the tasks whose last attempt was confined. */
+static enum err on_attempt(void *ctx, const struct store_attempt *row)
+{
+    struct chain *chain = ctx;
+    for (uint32_t ix = 0; row->confined && ix < chain->count; ix++) {
+        struct chain_link *link = &chain->links[ix];
+        link->confined =
+            link->confined ||
+            (row->run == run_of(chain, ix).number && row->task == link->task &&
+             row->number == engine_attempt_number(chain->glance.view.engine,
+                                                  link->run,
+                                                  link->task));
+    }
+    return ERR_OK;
+}
+
+enum err chain_read_attempts(struct chain *chain, struct diag *diag)
+{
+    static const struct store_visitor visitor = {.attempt = on_attempt};
+    enum err err = ERR_OK;
+    for (uint32_t ix = 0; ix < chain->count && err == ERR_OK; ix++) {
+        uint32_t first = 0;
+        while (chain->links[first].run != chain->links[ix].run) {
+            first++;
+        }
+        if (first == ix) {
+            struct store_query query = {
+                .run = run_of(chain, ix).id,
+                .ended = true,
+            };
+            err = store_read(chain->glance.view.store,
+                             &query,
+                             &visitor,
+                             chain,
+                             NULL,
+                             diag);
+        }
+    }
+    return err;
+}
+
 /* --- JSON --------------------------------------------------------------- */
 
 /* Add the members of a task, with its reason on a separate line. */
@@ -187,10 +248,33 @@ json_link(struct jsonw *json, const struct chain *chain, uint32_t ix)
               engine_attempt_number(engine, link.run, link.task));
     jsonw_text(json, "reason", engine_reason(engine, link.run, link.task));
     jsonw_text(json, "log", has_log ? strbuf_text(&log) : NULL);
+    jsonw_bool(json, "confined", link.confined);
+    struct engine_session_view session;
+    if (chain_session(chain, ix, &session)) {
+        struct queue_view queue = queue_of(&chain->glance, &session);
+        queue_add_json(json, &queue);
+    }
     jsonw_line(json, 3);
     jsonw_name(json, "why");
     reasons_add_json(json->out, &reason);
     strbuf_release(&log);
+}
+
+static void
+json_commands(struct jsonw *json, const struct chain *chain, uint32_t ix)
+{
+    struct reason reason = chain_reason(chain, ix);
+    const struct reasons_remedy *remedy = NULL;
+    while ((remedy = reasons_remedy(&reason, remedy)) != NULL) {
+        struct strbuf command = {0};
+        reasons_add_command(&command,
+                            &reason,
+                            remedy,
+                            chain_id(chain, ix),
+                            chain_run(chain, ix));
+        jsonw_text(json, NULL, strbuf_text(&command));
+        strbuf_release(&command);
+    }
 }
 
 void chain_add_json(struct strbuf *out, const struct chain *chain)
@@ -207,18 +291,10 @@ void chain_add_json(struct strbuf *out, const struct chain *chain)
     jsonw_array_end(&json);
     jsonw_bool(&json, "cut", chain->cut);
     jsonw_list(&json, 1, "commands");
-    uint32_t root = chain->count - 1;
-    struct reason reason = chain_reason(chain, root);
-    const struct reasons_remedy *remedy = NULL;
-    while ((remedy = reasons_remedy(&reason, remedy)) != NULL) {
-        struct strbuf command = {0};
-        reasons_add_command(&command,
-                            &reason,
-                            remedy,
-                            chain_id(chain, root),
-                            chain_run(chain, root));
-        jsonw_text(&json, NULL, strbuf_text(&command));
-        strbuf_release(&command);
+    json_commands(&json, chain, chain->count - 1);
+    uint32_t halted = chain_halted(chain);
+    if (halted != CHAIN_MAX) {
+        json_commands(&json, chain, halted);
     }
     jsonw_array_end(&json);
     jsonw_finish(&json);

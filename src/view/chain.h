@@ -17,6 +17,7 @@ enum { CHAIN_MAX = 64 }; /* maximum number of links */
 struct chain_link {
     uint32_t run;
     uint32_t task;
+    bool confined; /* its last attempt, by a sandbox */
 };
 
 /* Starts as {0}. */
@@ -39,9 +40,16 @@ MUST_USE enum err chain_find(struct chain *out,
                              struct diag *diag);
 void chain_release(struct chain *chain);
 
+/* Read the attempts of its tasks, for `confined`. */
+MUST_USE enum err chain_read_attempts(struct chain *chain, struct diag *diag);
+
 /* Reason of a link, and id of its task. */
 struct reason chain_reason(const struct chain *chain, uint32_t ix);
 const char *chain_id(const struct chain *chain, uint32_t ix);
+
+/* Return the first link, not the last, whose run is stopped because of the next
+ * link; CHAIN_MAX: none. */
+uint32_t chain_halted(const struct chain *chain);
 
 /* Run of a link, for a command line; NULL if it can be omitted. */
 const char *chain_run(const struct chain *chain, uint32_t ix);

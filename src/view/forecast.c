@@ -71,7 +71,7 @@ static void list_tasks(struct forecast *forecast, const struct stats *stats)
 
 void forecast_init(struct forecast *forecast, const struct stats *stats)
 {
-    *forecast = (struct forecast){0};
+    *forecast = (struct forecast){.end = hindsight_of(stats->history)};
     list_tasks(forecast, stats);
     enum err err =
         run_history_read_plan(stats->history, &forecast->plan, &forecast->diag);
@@ -80,6 +80,7 @@ void forecast_init(struct forecast *forecast, const struct stats *stats)
             .policy = forecast->plan->policy,
             .rules = SIM_RULES_ALL,
             .seed = 1,
+            .start_ns = stats->history->created_ns,
         };
         err = sim_run(&forecast->result,
                       forecast->plan,

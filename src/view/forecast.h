@@ -10,6 +10,7 @@
 #ifndef VIEW_FORECAST_H
 #define VIEW_FORECAST_H
 
+#include "view/hindsight.h"
 #include "view/stats.h"
 
 /* A done task: expected and actual time. */
@@ -28,6 +29,7 @@ struct forecast {
     uint32_t guessed;            /* tasks of the plan without an estimate */
     struct forecast_task *tasks; /* largest difference first; no batches */
     uint32_t task_count;
+    struct eta_end end; /* with drawn durations and outcomes; see eta.h */
 };
 
 void forecast_init(struct forecast *forecast, const struct stats *stats);

@@ -54,7 +54,7 @@ enum err glance_take(struct glance *out,
                      const struct glance_options *options,
                      struct diag *diag)
 {
-    *out = (struct glance){0};
+    *out = (struct glance){.labels = options->labels};
     const char *run = options->run;
     struct store_query query = {
         .finished = options->finished,
@@ -77,6 +77,8 @@ enum err glance_take(struct glance *out,
     if (err == ERR_OK) {
         out->wall_ns = clock_wall_ns();
         out->snapshot = snapshot_new(out->view.engine, true);
+        out->eta =
+            options->forecast ? eta_new(out->view.engine, out->wall_ns) : NULL;
     }
     return err;
 }
@@ -139,6 +141,7 @@ void glance_release(struct glance *glance)
         mem_free(glance->times[ix].ran_ns);
     }
     mem_free(glance->times);
+    eta_free(glance->eta);
     snapshot_free(glance->snapshot);
     client_view_release(&glance->view);
     store_place_release(&glance->place);

@@ -10,6 +10,8 @@
 #define VIEW_GLANCE_H
 
 #include "view/client.h"
+#include "view/eta.h"
+#include "view/labels.h"
 #include "view/snapshot.h"
 
 /* Total attempt time of each task of a run. */
@@ -27,6 +29,8 @@ struct glance {
     int64_t wall_ns;            /* when the glance was taken */
     struct glance_times *times; /* of each run; NULL: not read */
     uint32_t times_count;
+    struct eta *eta;      /* forecast; NULL: not computed */
+    struct labels labels; /* selected tasks */
 };
 
 struct glance_options {
@@ -35,6 +39,8 @@ struct glance_options {
     bool finished;     /* include finished runs */
     bool alone; /* load only the named run; for a finished run, which waits for
                    no other */
+    bool forecast;        /* forecast the ends of the runs */
+    struct labels labels; /* show only these tasks, where tasks are listed */
 };
 
 /*

@@ -12,6 +12,7 @@
 #include "exec/attempt_file.h"
 #include "git/handoff.h"
 #include "git/names.h"
+#include "plan/twin.h"
 
 #include <string.h>
 
@@ -114,7 +115,7 @@ static void find_groups(struct repo_view *repo)
     bool *seen = mem_zalloc(plan->group_count, sizeof(seen[0]));
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         uint32_t group = plan->tasks[ix].group;
-        if (plan->tasks[ix].repo != repo->repo ||
+        if (plan->tasks[ix].repo != repo->repo || plan->tasks[ix].base_gate ||
             (group != PLAN_NONE && seen[group])) {
             continue;
         }
@@ -250,6 +251,43 @@ static void add_section(struct strbuf *out,
     }
 }
 
+/* Return the issue of GitHub that the merge of a group closes; 0: none. */
+static uint32_t closes(const struct repo_view *repo, size_t ix)
+{
+    const struct plan *plan = repo->view.plan;
+    uint32_t group = plan->tasks[repo->first[ix]].group;
+    return group != PLAN_NONE &&
+                   repo->handoff.groups[ix].merged.text[0] != '\0' &&
+                   section_of(repo, ix) == SECTION_DONE
+               ? plan->groups[group].closes
+               : 0;
+}
+
+/* Append a line for each issue that the branch closes, as GitHub reads it. */
+static void add_closes(struct strbuf *out, const struct repo_view *repo)
+{
+    const char *before = "\n";
+    for (size_t ix = 0; ix < repo->handoff.group_count; ix++) {
+        if (closes(repo, ix) > 0) {
+            strbuf_addf(out, "%sCloses #%u\n", before, closes(repo, ix));
+            before = "";
+        }
+    }
+}
+
+/* Return the command of a gate, or the name of its agent. */
+static const char *gate_command(const struct plan *plan,
+                                const struct plan_task *task)
+{
+    if (task->base_gate) {
+        return plan->repos[task->repo].gate;
+    }
+    if (task->agent != PLAN_NONE) {
+        return plan->agents[task->agent].name;
+    }
+    return task->run.shell != NULL ? task->run.shell : task->run.argv[0];
+}
+
 /* Append the commands that tested the work. */
 static void add_gates(struct strbuf *out, const struct repo_view *repo)
 {
@@ -268,20 +306,41 @@ static void add_gates(struct strbuf *out, const struct repo_view *repo)
         strbuf_adds(out, "- ");
         add_code(out, task->id);
         strbuf_adds(out, ": ");
-        add_code(out,
-                 task->run.shell != NULL ? task->run.shell : task->run.argv[0]);
+        add_code(out, gate_command(plan, task));
         strbuf_addf(out,
-                    ", %s after %u attempt%s\n",
+                    ", %s after %u attempt%s",
                     core_task(repo, ix).state == TASK_DONE ? "passed"
                                                            : "not passed",
                     number,
                     number == 1 ? "" : "s");
+        if (core_task(repo, ix).state == TASK_PARKED && task->base_gate) {
+            add_state(out, repo, ix);
+        }
+        strbuf_adds(out, "\n");
     }
     if (from->gate != NULL) {
         strbuf_adds(out, any ? "" : "\n## Gates\n\n");
         strbuf_adds(out, "- every merged result: ");
         add_code(out, from->gate);
         strbuf_adds(out, "\n");
+    }
+}
+
+/* Add what sessions did to their own repositories: nobody else sees it. */
+static void add_tried(struct strbuf *out, const struct repo_view *repo)
+{
+    const char *at = strbuf_text(&repo->handoff.tried);
+    if (*at != '\0') {
+        strbuf_adds(out, "\n## Not taken from sessions\n\n");
+    }
+    while (*at != '\0') {
+        size_t len = strcspn(at, "\n");
+        char *line = mem_strndup(at, len);
+        strbuf_adds(out, "- ");
+        add_plain(out, line);
+        strbuf_adds(out, "\n");
+        mem_free(line);
+        at += len + (at[len] == '\n' ? 1 : 0);
     }
 }
 
@@ -311,6 +370,8 @@ static void write_summary(const struct repo_view *repo,
         add_section(out, repo, ix);
     }
     add_gates(out, repo);
+    add_tried(out, repo);
+    add_closes(out, repo);
 }
 
 /* Write STORE/handoff/RUN/REPO.md. */
@@ -366,7 +427,11 @@ static enum err make_one(struct repo_view *repo,
         err = write_file(repo, note, diag);
     }
     if (err == ERR_OK && push && from->push && note->commit[0] != '\0') {
-        err = handoff_push(git, repo->view.id, &note->remote, diag);
+        err = handoff_push(git,
+                           repo->view.id,
+                           repo->handoff.entry,
+                           &note->remote,
+                           diag);
         if (err != ERR_OK) {
             strbuf_clear(&note->remote);
         }
@@ -402,13 +467,15 @@ struct handoff_note *handoff_make(const struct store_place *place,
         struct handoff_note *note = &notes[count++];
         struct diag diag = {0};
         note->repo = plan->repos[ix].name;
-        names_add_branch(&note->branch, view.id, NULL);
+        repo.handoff.entry = twin_name(plan, view.folder, ix);
+        names_add_branch(&note->branch, view.id, repo.handoff.entry, NULL);
         find_groups(&repo);
         if (make_one(&repo, note, push, &diag) != ERR_OK) {
             strbuf_adds(&note->trouble, diag.text);
         }
         mem_free(repo.first);
         mem_free(repo.handoff.groups);
+        strbuf_release(&repo.handoff.tried);
     }
     *count_out = count;
     return notes;

@@ -13,6 +13,7 @@
 #include "base/utc.h"
 #include "exec/outcome.h"
 #include "store/event.h"
+#include "view/queue.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,6 +60,13 @@ static bool add_task(struct strbuf *out,
 {
     uint32_t to = event->as.task.to;
     bool rode = event->as.task.attempt == 0;
+    if (to == TASK_READY && event->as.task.waits != NULL) {
+        begin(out, row, event->as.task.waits);
+        add_text(out, event->as.task.task);
+        strbuf_adds(out, " waits for it: sluice approve ");
+        add_text(out, event->as.task.task);
+        return true;
+    }
     if (to != TASK_STARTING && to != TASK_PARKED && to != TASK_FAILED &&
         to != TASK_SKIPPED && to != TASK_CANCELLED &&
         !(to == TASK_DONE && rode)) {
@@ -100,6 +108,9 @@ static bool add_end(struct strbuf *out,
     if (whole && event->as.attempt.took_ns > 0) {
         strbuf_adds(out, " after ");
         duration_add(out, event->as.attempt.took_ns);
+    }
+    if (whole) {
+        queue_add_restarts(out, event->as.attempt.restarts);
     }
     if (!outcome_read(word, &outcome) || outcome != OUTCOME_DONE) {
         add_reason(out,
@@ -149,6 +160,12 @@ static bool add_run(struct strbuf *out,
         add_text(out, event->as.run.id);
         strbuf_adds(out, ": ");
         add_tasks(out, tasks > 0 ? tasks : 0);
+        return true;
+    }
+    if (to == EVENT_WORD_STOPPED) {
+        begin(out, row, event_word_name(to));
+        strbuf_adds(out, "nothing more starts");
+        add_reason(out, event->as.run.reason);
         return true;
     }
     if (to != EVENT_WORD_FINISHED && to != EVENT_WORD_WAITING) {
@@ -287,6 +304,21 @@ static void add_circuit(struct strbuf *out, const struct event *event)
     strbuf_adds(out, " failed or refused too often: one attempt at a time");
 }
 
+/* Add a base that cannot be merged, or can again. */
+static void add_base(struct strbuf *out, const struct event *event)
+{
+    add_text(out, event->as.base.base);
+    strbuf_adds(out, " of ");
+    add_text(out, event->as.base.repo);
+    const char *commit = event->as.base.commit;
+    strbuf_addf(out, " at %.12s", commit != NULL ? commit : "?");
+    bool failed = event->as.base.to == EVENT_WORD_FAILED;
+    strbuf_adds(out,
+                failed ? " is not merged, merges go on without it"
+                       : " is merged again");
+    add_reason(out, event->as.base.reason);
+}
+
 /* Add an event about a run or the store: a word and its details. A kind that is
  * missing here has no line. */
 static bool add_other(struct strbuf *out,
@@ -307,6 +339,7 @@ static bool add_other(struct strbuf *out,
         [EVENT_KIND_SCHEDULER] = {"scheduler", add_scheduler},
         [EVENT_KIND_PROVIDER] = {"provider", add_provider},
         [EVENT_KIND_CIRCUIT] = {"circuit", add_circuit},
+        [EVENT_KIND_BASE] = {"base", add_base},
     };
     bool quiet =
         event->kind == EVENT_KIND_SCHEDULER && event->as.scheduler.found == 0;

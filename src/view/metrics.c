@@ -10,6 +10,7 @@
  */
 #include "view/metrics.h"
 
+#include "base/macros.h"
 #include "base/mem.h"
 #include "exec/outcome.h"
 #include "store/event.h"
@@ -381,6 +382,9 @@ static void add_attempts(struct metrics *metrics,
                          uint32_t class_ix)
 {
     for (uint32_t ix = 0; ix < OUTCOME_COUNT; ix++) {
+        if (ix == OUTCOME_FATAL) {
+            continue; /* stored as failed */
+        }
         begin(metrics,
               "sluice_attempts_total",
               run,
@@ -573,9 +577,66 @@ static void add_states(struct metrics *metrics)
     }
 }
 
+/* Values of a run that only an operator or time changes. */
+enum run_value { RUN_STOPPED, RUN_SNOOZED, RUN_EARLY, RUN_UNAPPROVED };
+
+static void add_values(struct metrics *metrics)
+{
+    static const struct {
+        const char *name;
+        const char *help;
+    } values[] = {
+        [RUN_STOPPED] = {"sluice_run_stopped",
+                         "Whether a run is stopped by a failure or its "
+                         "deadline."},
+        [RUN_SNOOZED] = {"sluice_tasks_snoozed",
+                         "Tasks that asked to be run again later."},
+        [RUN_EARLY] = {"sluice_tasks_early",
+                       "Tasks that wait for their not_before."},
+        [RUN_UNAPPROVED] = {"sluice_tasks_unapproved",
+                            "Tasks that wait for an operator's approval."},
+    };
+    for (size_t value = 0; value < ARRAY_COUNT(values); value++) {
+        head(metrics, values[value].name, "gauge", values[value].help);
+        for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
+            const struct tally *run = &metrics->runs[ix];
+            struct snapshot_pending pending =
+                snapshot_pending(run->glance->snapshot, run->ix);
+            const uint32_t counts[] = {
+                [RUN_STOPPED] =
+                    run->view.sched.stopped != SCHED_NOT_STOPPED ? 1 : 0,
+                [RUN_SNOOZED] = pending.snoozed,
+                [RUN_EARLY] = pending.early,
+                [RUN_UNAPPROVED] = pending.unapproved,
+            };
+            begin(metrics, values[value].name, run, NULL, NULL);
+            strbuf_addf(metrics->out, "} %u\n", counts[value]);
+        }
+    }
+}
+
+/* Add the forecasts of unfinished runs. */
+static void add_forecasts(struct metrics *metrics)
+{
+    static const char name[] = "sluice_run_left_seconds";
+    head(metrics, name, "gauge", "Forecast of the time until a run ends.");
+    for (uint32_t ix = 0; ix < metrics->run_count; ix++) {
+        const struct tally *run = &metrics->runs[ix];
+        struct eta_end end = eta_find(run->glance->eta, run->view.number);
+        if (end.runs > 0) {
+            begin(metrics, name, run, "probability", "0.5");
+            strbuf_addf(metrics->out, "} %.3f\n", (double)end.p50_ns / 1e9);
+            begin(metrics, name, run, "probability", "0.9");
+            strbuf_addf(metrics->out, "} %.3f\n", (double)end.p90_ns / 1e9);
+        }
+    }
+}
+
 static void add_run_lines(struct metrics *metrics)
 {
     add_states(metrics);
+    add_values(metrics);
+    add_forecasts(metrics);
     head(metrics, "sluice_tasks", "gauge", "Tasks by class and state.");
     for_classes(metrics, add_tasks);
     head(metrics,

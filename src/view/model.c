@@ -5,6 +5,9 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/plain.h"
+#include "view/issues.h"
+#include "view/labels.h"
+#include "view/summary.h"
 #include "view/usage.h"
 #include "work/owner.h"
 
@@ -42,11 +45,27 @@ static struct model_run run_of(const struct glance *glance, uint32_t ix)
                       ? glance->wall_ns - view.created_ns
                       : 0,
         .left_ns = snapshot_left_ns(glance->snapshot, ix, glance->wall_ns),
+        .forecast = eta_find(glance->eta, view.number),
+        .forecast_ns = glance->eta != NULL ? eta_wall_ns(glance->eta) : 0,
         .paused = view.sched.paused,
         .cancelled = view.sched.cancelled,
+        .stopped = view.sched.stopped,
+        .not_before_ns = view.not_before_ns,
         .finished = view.finished,
         .quiet = view.quiet,
     };
+    struct snapshot_pending pending = snapshot_pending(glance->snapshot, ix);
+    run.snoozed = pending.snoozed;
+    run.early = pending.early;
+    run.unapproved = pending.unapproved;
+    uint32_t stopper = snapshot_stopper(glance->snapshot, ix);
+    run.stopper = stopper != PLAN_NONE ? view.plan->tasks[stopper].id : NULL;
+    if (view.sched.deadline_ns > 0) {
+        run.deadline_ns =
+            duration_sum(view.sched.deadline_ns,
+                         engine_wall_ns(engine) - engine_time_ns(engine));
+    }
+    run.outcome = summary_outcome(glance->view.engine, ix);
     for (uint32_t state = 0; state < TASK_STATE_COUNT; state++) {
         run.counts[state] =
             snapshot_count(glance->snapshot, ix, (enum task_state)state);
@@ -116,6 +135,7 @@ static struct model_slot slot_of(const struct glance *glance,
         .begun = session->begun_ns > 0,
         .gone = mark_is_gone(&session->mark),
         .held = core_task(glance, session->run, session->task).held,
+        .queue = queue_of(glance, session),
     };
 }
 
@@ -125,15 +145,18 @@ fill_slots(struct model *model, const struct glance *glance, uint32_t run)
     uint32_t most = engine_session_count(glance->view.engine);
     model->slots = mem_zalloc(most, sizeof(model->slots[0]));
     struct engine_session_view session = {0};
+    const struct plan *plan = engine_run(glance->view.engine, run).plan;
     while (glance_next_session(glance, run, session.token, &session)) {
-        model->slots[model->slot_count++] = slot_of(glance, &session);
+        if (labels_match(&glance->labels, &plan->tasks[session.task])) {
+            model->slots[model->slot_count++] = slot_of(glance, &session);
+        }
     }
 }
 
 /* --- tasks -------------------------------------------------------------- */
 
-static enum model_part
-part_of(const struct glance *glance, uint32_t run, uint32_t task)
+enum model_part
+model_part_of(const struct glance *glance, uint32_t run, uint32_t task)
 {
     static const enum model_part parts[TASK_STATE_COUNT] = {
         [TASK_WAITING] = MODEL_WAITING,
@@ -151,15 +174,25 @@ part_of(const struct glance *glance, uint32_t run, uint32_t task)
                : parts[snapshot_state(glance->snapshot, run, task)];
 }
 
+/* Whether a task has a row: it is selected, and not in flight. */
+static bool is_row(const struct glance *glance,
+                   const struct plan *plan,
+                   uint32_t task,
+                   enum model_part part)
+{
+    return part != MODEL_FLIGHT &&
+           labels_match(&glance->labels, &plan->tasks[task]);
+}
+
 /* Sort tasks by part, in plan order within a part. */
 static void
 fill_rows(struct model *model, const struct glance *glance, uint32_t run)
 {
-    uint32_t count = engine_run(glance->view.engine, run).plan->task_count;
+    const struct plan *plan = engine_run(glance->view.engine, run).plan;
     uint32_t next[MODEL_COUNT] = {0};
-    for (uint32_t ix = 0; ix < count; ix++) {
-        enum model_part part = part_of(glance, run, ix);
-        if (part != MODEL_FLIGHT) {
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        enum model_part part = model_part_of(glance, run, ix);
+        if (is_row(glance, plan, ix, part)) {
             model->part_counts[part]++;
             model->row_count++;
         }
@@ -168,113 +201,13 @@ fill_rows(struct model *model, const struct glance *glance, uint32_t run)
         next[part] = next[part - 1] + model->part_counts[part - 1];
     }
     model->rows = mem_zalloc(model->row_count, sizeof(model->rows[0]));
-    for (uint32_t ix = 0; ix < count; ix++) {
-        enum model_part part = part_of(glance, run, ix);
-        if (part != MODEL_FLIGHT) {
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        enum model_part part = model_part_of(glance, run, ix);
+        if (is_row(glance, plan, ix, part)) {
             model->rows[next[part]++] =
                 (struct model_row){.task = ix, .part = part};
         }
     }
-}
-
-/* --- issues ------------------------------------------------------------- */
-
-/*
- * Create an issue for each group, and for each task outside groups that is not
- * in flight, in plan order, and count its tasks. Return the number of issues.
- * `of_tasks`: the issue of each task, or PLAN_NONE.
- */
-static uint32_t add_issues(const struct model *model,
-                           const struct glance *glance,
-                           struct model_issue *issues,
-                           uint32_t *of_tasks)
-{
-    uint32_t run = model->shown;
-    const struct plan *plan = engine_run(glance->view.engine, run).plan;
-    uint32_t count = 0;
-    uint32_t *of_groups = mem_zalloc(plan->group_count, sizeof(*of_groups));
-    memset(of_groups, 0xff, plan->group_count * sizeof(*of_groups));
-    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        const struct plan_task *task = &plan->tasks[ix];
-        bool group = task->group != PLAN_NONE;
-        of_tasks[ix] = group ? of_groups[task->group] : PLAN_NONE;
-        if (of_tasks[ix] == PLAN_NONE &&
-            (group || part_of(glance, run, ix) != MODEL_FLIGHT)) {
-            of_tasks[ix] = count;
-            issues[count++] = (struct model_issue){
-                .id = group ? plan->groups[task->group].id : task->id,
-                .group = group,
-                .part = MODEL_ENDED,
-            };
-        }
-        if (group) {
-            of_groups[task->group] = of_tasks[ix];
-        }
-        if (of_tasks[ix] != PLAN_NONE) {
-            issues[of_tasks[ix]].count++;
-        }
-    }
-    mem_free(of_groups);
-    return count;
-}
-
-/* Add tasks to their issues. The current stage is the first task of the issue's
- * first part; of a finished issue, the last task. */
-static void add_stages(struct model *model,
-                       const struct glance *glance,
-                       struct model_issue *issues,
-                       uint32_t count,
-                       const uint32_t *of_tasks)
-{
-    uint32_t places = 0;
-    for (uint32_t ix = 0; ix < count; ix++) {
-        issues[ix].first = places;
-        places += issues[ix].count;
-        issues[ix].count = 0;
-    }
-    uint32_t tasks =
-        engine_run(glance->view.engine, model->shown).plan->task_count;
-    for (uint32_t ix = 0; ix < tasks; ix++) {
-        if (of_tasks[ix] == PLAN_NONE) {
-            continue;
-        }
-        struct model_issue *issue = &issues[of_tasks[ix]];
-        enum model_part part = part_of(glance, model->shown, ix);
-        if (part < issue->part || issue->part == MODEL_ENDED) {
-            issue->part = part;
-            issue->current = issue->count;
-        }
-        model->stages[issue->first + issue->count++] = ix;
-    }
-}
-
-/* Sort issues by part, in plan order within a part. */
-static void fill_issues(struct model *model, const struct glance *glance)
-{
-    const struct plan *plan =
-        engine_run(glance->view.engine, model->shown).plan;
-    if (plan->group_count == 0) {
-        return;
-    }
-    uint32_t next[MODEL_COUNT] = {0};
-    struct model_issue *issues = mem_zalloc(plan->task_count, sizeof(*issues));
-    uint32_t *of_tasks = mem_zalloc(plan->task_count, sizeof(*of_tasks));
-    model->stages = mem_zalloc(plan->task_count, sizeof(model->stages[0]));
-    uint32_t count = add_issues(model, glance, issues, of_tasks);
-    add_stages(model, glance, issues, count, of_tasks);
-    for (uint32_t ix = 0; ix < count; ix++) {
-        model->issue_counts[issues[ix].part]++;
-    }
-    for (uint32_t part = 1; part < MODEL_COUNT; part++) {
-        next[part] = next[part - 1] + model->issue_counts[part - 1];
-    }
-    model->issues = mem_zalloc(count, sizeof(model->issues[0]));
-    model->issue_count = count;
-    for (uint32_t ix = 0; ix < count; ix++) {
-        model->issues[next[issues[ix].part]++] = issues[ix];
-    }
-    mem_free(issues);
-    mem_free(of_tasks);
 }
 
 void model_bar(const struct model_run *run,
@@ -318,13 +251,15 @@ static void describe(const struct model *model,
     const struct engine *engine = glance->view.engine;
     uint32_t run = model->shown;
     struct reason reason = snapshot_reason(glance->snapshot, run, task);
+    struct sched_task now = core_task(glance, run, task);
     *out = (struct model_task){
         .id = engine_run(engine, run).plan->tasks[task].id,
         .stage = engine_run(engine, run).plan->tasks[task].stage,
         .state = reason.state,
         .attempt = engine_attempt_number(engine, run, task),
         .ran_ns = glance_ran_ns(glance, run, task),
-        .held = core_task(glance, run, task).held,
+        .held = now.held && !now.unapproved,
+        .unapproved = now.unapproved && reason.state == TASK_READY,
         .revoked = reason.revoked,
     };
     int64_t gone_ns = model->wall_ns - glance->wall_ns;
@@ -476,6 +411,7 @@ void model_fill(struct model *model,
     model->wall_ns = glance->wall_ns;
     model->id = task_id;
     model->describe = describe;
+    model->labels = glance->labels.count > 0 ? &glance->labels : NULL;
     model->run = MODEL_NONE;
     uint32_t shown = choose_run(glance->view.engine, run);
     model->shown = shown;
@@ -483,7 +419,7 @@ void model_fill(struct model *model,
     if (shown != STORE_NONE) {
         fill_slots(model, glance, shown);
         fill_rows(model, glance, shown);
-        fill_issues(model, glance);
+        issues_fill(model, glance);
         fill_limits(model, glance, shown);
         fill_gauges(model, glance, shown);
     }
@@ -569,6 +505,16 @@ static void json_scheduler(struct jsonw *json, const struct client_view *view)
     jsonw_object_end(json);
 }
 
+/* Add a moment; null if it is not known. */
+static void json_moment(struct jsonw *json, const char *name, int64_t wall_ns)
+{
+    if (wall_ns > 0) {
+        jsonw_moment(json, name, wall_ns);
+    } else {
+        jsonw_null(json, name);
+    }
+}
+
 static void json_head(struct jsonw *json, const struct model_run *run)
 {
     jsonw_text(json, "run", run->id);
@@ -578,9 +524,16 @@ static void json_head(struct jsonw *json, const struct model_run *run)
     jsonw_bool(json, "finished", run->finished);
     jsonw_bool(json, "paused", run->paused);
     jsonw_bool(json, "cancelled", run->cancelled);
+    jsonw_text(json, "stopped", reasons_stop_name(run->stopped));
+    jsonw_text(json, "stopped_by", run->stopper);
+    jsonw_text(json, "outcome", run->outcome);
+    json_moment(json, "deadline", run->deadline_ns);
+    json_moment(json, "not_before", run->not_before_ns);
+    jsonw_line(json, 3);
     jsonw_duration(json, "age_s", run->age_ns);
     bool ends = run->left_ns != SCHED_NEVER;
     jsonw_duration_if(json, "left_s", ends, run->left_ns);
+    eta_add_json(json, "forecast", &run->forecast);
     jsonw_line(json, 3);
     jsonw_object(json, "states");
     for (size_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
@@ -589,6 +542,9 @@ static void json_head(struct jsonw *json, const struct model_run *run)
                   run->counts[model_order[ix]]);
     }
     jsonw_object_end(json);
+    jsonw_int(json, "snoozed", run->snoozed);
+    jsonw_int(json, "early", run->early);
+    jsonw_int(json, "unapproved", run->unapproved);
 }
 
 static void json_limits(struct jsonw *json, const struct model *model)
@@ -602,6 +558,25 @@ static void json_limits(struct jsonw *json, const struct model *model)
         jsonw_int_if(json, "max", limit->max != LIMIT_NONE, limit->max);
         jsonw_text(json, "per", limit->per);
         jsonw_object_end(json);
+    }
+    jsonw_array_end(json);
+}
+
+/* Bases that are not merged, although the plan asks for it. */
+static void
+json_bases(struct jsonw *json, const struct engine *engine, uint32_t run)
+{
+    struct engine_bad_base bad;
+    jsonw_list(json, 3, "bases");
+    for (uint32_t ix = 0; ix < engine_run(engine, run).plan->repo_count; ix++) {
+        if (engine_bad_base(engine, run, ix, &bad)) {
+            jsonw_object(json, NULL);
+            jsonw_text(json, "repo", bad.repo);
+            jsonw_text(json, "base", bad.base);
+            jsonw_text(json, "commit", bad.commit);
+            jsonw_text(json, "reason", bad.reason);
+            jsonw_object_end(json);
+        }
     }
     jsonw_array_end(json);
 }
@@ -620,9 +595,46 @@ static void json_sessions(struct jsonw *json, const struct model *model)
         jsonw_bool(json, "started", slot->begun);
         jsonw_bool(json, "ended", slot->gone);
         jsonw_duration(json, "elapsed_s", gone_ns > 0 ? gone_ns : 0);
+        queue_add_json(json, &slot->queue);
         jsonw_object_end(json);
     }
     jsonw_array_end(json);
+}
+
+/* Groups with selected tasks, parts after their parent. */
+static void json_groups(struct jsonw *json,
+                        const struct glance *glance,
+                        const struct model *model)
+{
+    const struct plan *plan =
+        engine_run(glance->view.engine, model->shown).plan;
+    jsonw_list(json, 3, "groups");
+    for (uint32_t ix = 0; ix < model->issue_count; ix++) {
+        const struct model_issue *issue = &model->issues[ix];
+        if (!issue->group) {
+            continue;
+        }
+        const struct plan_group *group = &plan->groups[issue->index];
+        jsonw_item(json, 4);
+        jsonw_text(json, "id", group->id);
+        jsonw_text(json, "title", group->title);
+        labels_json_group(json, plan, group);
+        jsonw_int(json, "done", issue->done);
+        jsonw_int(json, "tasks", issue->total);
+        jsonw_object_end(json);
+    }
+    jsonw_array_end(json);
+}
+
+/* Return the earliest start of a task, as wall clock time; 0: any time. */
+static int64_t earliest_ns(const struct engine_run_view *run,
+                           const struct plan_task *task)
+{
+    int64_t start_ns = run->not_before_ns > run->created_ns ? run->not_before_ns
+                                                            : run->created_ns;
+    int64_t own_ns = plan_start_ns(run->plan, task, start_ns);
+    int64_t run_ns = task->last ? 0 : run->not_before_ns;
+    return own_ns > run_ns ? own_ns : run_ns;
 }
 
 static void
@@ -633,16 +645,33 @@ json_tasks(struct jsonw *json, const struct glance *glance, uint32_t run)
     jsonw_list(json, 3, "tasks");
     for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
         struct reason reason = snapshot_reason(glance->snapshot, run, ix);
+        const struct plan_task *task = &view.plan->tasks[ix];
+        struct sched_task now = core_task(glance, run, ix);
         double usd;
         int64_t tokens;
+        if (!labels_match(&glance->labels, task)) {
+            continue;
+        }
         engine_task_cost(engine, run, ix, &usd, &tokens);
         jsonw_item(json, 4);
-        jsonw_text(json, "id", view.plan->tasks[ix].id);
+        jsonw_text(json, "id", task->id);
         jsonw_text(json, "state", sched_state_name(reason.state));
+        jsonw_int(json, "priority", now.priority);
         jsonw_int(json, "attempt", engine_attempt_number(engine, run, ix));
         jsonw_text(json, "reason", engine_reason(engine, run, ix));
         jsonw_number(json, "usd", 10, usd);
         jsonw_int(json, "tokens", tokens);
+        jsonw_line(json, 5);
+        jsonw_text(json,
+                   "group",
+                   task->group != PLAN_NONE ? view.plan->groups[task->group].id
+                                            : NULL);
+        labels_json_task(json, view.plan, task);
+        json_moment(json, "not_before", earliest_ns(&view, task));
+        jsonw_bool(json, "first", now.first);
+        jsonw_bool(json, "finally", task->last);
+        jsonw_bool(json, "unapproved", now.unapproved);
+        jsonw_bool(json, "snoozed", now.snoozed);
         jsonw_line(json, 5);
         jsonw_name(json, "why");
         reasons_add_json(json->out, &reason);
@@ -665,7 +694,9 @@ json_run(struct jsonw *json, const struct glance *glance, uint32_t run)
     jsonw_line(json, 3);
     jsonw_name(json, "budgets");
     usage_json_budgets(json->out, glance, run);
+    json_bases(json, glance->view.engine, run);
     json_sessions(json, &model);
+    json_groups(json, glance, &model);
     json_tasks(json, glance, run);
     jsonw_object_end(json);
     model_release(&model);

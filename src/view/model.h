@@ -11,6 +11,7 @@
 #define VIEW_MODEL_H
 
 #include "view/glance.h"
+#include "view/queue.h"
 
 /* No run. */
 #define MODEL_NONE UINT32_MAX
@@ -32,15 +33,25 @@ struct model_run {
     uint32_t number;  /* in the store */
     uint32_t task_count;
     uint32_t counts[TASK_STATE_COUNT];
-    uint32_t sessions; /* in flight */
-    int64_t cap;       /* LIMIT_NONE: unlimited */
-    int64_t cap_set;   /* the cap without usage monitors */
-    int64_t age_ns;    /* since submission */
-    int64_t left_ns;   /* estimate; SCHED_NEVER: the cap is 0 */
+    uint32_t sessions;       /* in flight */
+    int64_t cap;             /* LIMIT_NONE: unlimited */
+    int64_t cap_set;         /* the cap without usage monitors */
+    int64_t age_ns;          /* since submission */
+    int64_t left_ns;         /* by estimates alone; SCHED_NEVER: the cap is 0 */
+    struct eta_end forecast; /* `runs` is 0: none */
+    int64_t forecast_ns;     /* wall clock, when it was made */
     bool paused;
     bool cancelled;
     bool finished;
     bool quiet; /* it cannot make progress by itself */
+    enum sched_stop stopped;
+    const char *stopper;   /* task that stopped it, or NULL */
+    int64_t deadline_ns;   /* wall clock: when it will be stopped; 0: never */
+    int64_t not_before_ns; /* wall clock: it starts nothing before; 0: none */
+    uint32_t snoozed;      /* tasks */
+    uint32_t early;        /* tasks before their `not_before` */
+    uint32_t unapproved;   /* tasks that wait for approval */
+    const char *outcome;   /* without tasks of `finally`; NULL: not ended */
 };
 
 /* A session in flight. */
@@ -57,6 +68,7 @@ struct model_slot {
     bool begun;          /* false: it is starting */
     bool gone;           /* its process is known to have exited */
     bool held;
+    struct queue_view queue; /* of a merge */
 };
 
 struct model_row {
@@ -66,15 +78,21 @@ struct model_row {
 
 /*
  * An issue: the tasks of a group, which are its stages; or a task that has no
- * group and is not in flight.
+ * group and is not in flight. Parts of a group follow it in the list.
  */
 struct model_issue {
     const char *id;   /* of the group or the task */
     bool group;       /* false: a single task */
+    uint32_t index;   /* of the group in the plan; PLAN_NONE: none */
     uint32_t first;   /* index of its first task in model.stages */
-    uint32_t count;   /* number of tasks, in plan order */
+    uint32_t count;   /* number of tasks, in plan order; 0: it has only parts */
     uint32_t current; /* stage that determines the part */
     enum model_part part;
+    bool has_parts;        /* it is a parent */
+    uint32_t depth;        /* number of its parents */
+    enum model_part whole; /* first part of its tasks and those of its parts */
+    uint32_t done;         /* tasks, with those of its parts */
+    uint32_t total;
 };
 
 /* Details of one task. */
@@ -84,8 +102,9 @@ struct model_task {
     enum task_state state;
     uint32_t attempt; /* last number; 0: none yet */
     int64_t ran_ns;   /* all finished attempts; 0: none ran */
-    bool held;
-    bool revoked; /* done, but its result was revoked */
+    bool held;        /* by an operator */
+    bool unapproved;  /* ready, and waits for approval */
+    bool revoked;     /* done, but its result was revoked */
 };
 
 struct model_limit {
@@ -135,15 +154,16 @@ struct model {
 
     struct model_run *runs;
     uint32_t run_count;
-    uint32_t run;   /* index of the shown run, or MODEL_NONE */
-    uint32_t shown; /* its index in the source of the model */
+    const struct labels *labels; /* of the listed tasks; NULL: any */
+    uint32_t run;                /* index of the shown run, or MODEL_NONE */
+    uint32_t shown;              /* its index in the source of the model */
 
     struct model_slot *slots;
     uint32_t slot_count;
     struct model_row *rows; /* by part */
     uint32_t row_count;
     uint32_t part_counts[MODEL_COUNT];
-    struct model_issue *issues; /* by part */
+    struct model_issue *issues; /* by part; parts after their parent */
     uint32_t issue_count;       /* 0: the plan has no groups */
     uint32_t issue_counts[MODEL_COUNT];
     uint32_t *stages;           /* tasks, issue by issue */
@@ -199,7 +219,11 @@ void model_bar(const struct model_run *run,
                uint32_t columns,
                uint32_t ends[MODEL_BAR_PARTS]);
 
-/* Return the task that is the issue's current stage. */
+/* Return the part of the list that a task of a run belongs to. */
+enum model_part
+model_part_of(const struct glance *glance, uint32_t run, uint32_t task);
+
+/* Return the task that is the current stage of an issue that has tasks. */
 uint32_t model_current(const struct model *model,
                        const struct model_issue *issue);
 

@@ -9,8 +9,10 @@
 
 #include "base/mem.h"
 #include "base/plain.h"
+#include "plan/plan.h"
 #include "plan/revise.h"
 #include "store/event.h"
+#include "store/place.h"
 #include "store/pruned.h"
 #include "view/lines.h"
 
@@ -231,6 +233,41 @@ enum err past_find(struct store *store,
     mem_free(search.found.id);
     mem_free(search.text);
     return err;
+}
+
+struct old_search {
+    const struct past_plan *plan;
+    bool found;
+};
+
+static enum err on_any_run(void *ctx, const struct store_run *row)
+{
+    struct old_search *search = ctx;
+    search->found =
+        search->found || (row->rules < PLAN_RULES &&
+                          strcmp(row->name, search->plan->name) == 0 &&
+                          strcmp(row->folder, search->plan->folder) == 0);
+    return ERR_OK;
+}
+
+bool past_may_have_old_rules(const char *option, const struct past_plan *plan)
+{
+    static const struct store_visitor visitor = {.run = on_any_run};
+    static const struct store_query query = {.finished = true};
+    struct old_search search = {.plan = plan};
+    struct store_place place = {0};
+    struct store *store = NULL;
+    struct diag ignored = {0};
+    if (store_place_find(&place, option, false, &ignored) == ERR_OK) {
+        search.found =
+            store_open(&store, place.address, STORE_READ, &ignored) != ERR_OK ||
+            store_read(store, &query, &visitor, &search, NULL, &ignored) !=
+                ERR_OK ||
+            search.found;
+        store_close(store);
+    }
+    store_place_release(&place);
+    return search.found;
 }
 
 struct finding {

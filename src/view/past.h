@@ -12,6 +12,7 @@
 #include "base/strbuf.h"
 #include "store/store.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The plan to submit; all members are borrowed. */
@@ -41,6 +42,13 @@ MUST_USE enum err past_find(struct store *store,
                             const struct past_plan *plan,
                             struct past_run *out,
                             struct diag *diag);
+
+/*
+ * Whether the plan may continue a run that reads it by old rules (struct
+ * plan_source): such a run has its name and directory, or the store of `option`
+ * has an old version and must be upgraded to know.
+ */
+bool past_may_have_old_rules(const char *option, const struct past_plan *plan);
 
 /* Append the event of a finished run in the format of `sluice run --json`. */
 void past_add_event(struct strbuf *out,

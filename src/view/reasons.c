@@ -6,6 +6,7 @@
 #include "base/jsonw.h"
 #include "base/macros.h"
 #include "base/plain.h"
+#include "view/usage.h"
 
 #include <string.h>
 
@@ -23,6 +24,12 @@ enum {
     KIND_DOLLARS = 1 << 9,
     KIND_TOKENS = 1 << 10,
     KIND_CAP = 1 << 11,
+    KIND_BASE = 1 << 12,
+    KIND_SNOOZED = 1 << 13,
+    KIND_EARLY = 1 << 14,
+    KIND_APPROVAL = 1 << 15,
+    KIND_HALTED = 1 << 16,
+    KIND_STORE_CAP = 1 << 17,
 };
 
 /* All remedies; for each kind in display order. */
@@ -30,6 +37,9 @@ static const struct reasons_remedy remedies[] = {
     {KIND_FAILED | KIND_BLOCKED | KIND_BROKE,
      "log TASK",
      "print the output of its session"},
+    {KIND_BASE, "log TASK", "print the output of the gate"},
+    {KIND_BASE, "retry TASK", "gate the base again, at its newest commit"},
+    {KIND_BASE, "skip TASK", "merge without this check of the base"},
     {KIND_BLOCKED,
      "answer TASK TEXT",
      "retry it, with this text for the session"},
@@ -50,6 +60,17 @@ static const struct reasons_remedy remedies[] = {
     {KIND_DOLLARS, "budget --usd X", "change the budget"},
     {KIND_TOKENS, "budget --tokens N", "change the budget"},
     {KIND_CAP, "cap N", "let N sessions run at once"},
+    {KIND_STORE_CAP,
+     "limit --store sessions N",
+     "let N sessions of all runs run at once"},
+    {KIND_SNOOZED, "retry TASK", "let it run now"},
+    {KIND_EARLY, "retry TASK", "let it start now"},
+    {KIND_APPROVAL, "approve TASK", "let it start"},
+    {KIND_APPROVAL,
+     "answer TASK TEXT",
+     "let it start, with this text for the session"},
+    {KIND_APPROVAL, "skip TASK", "skip it and its dependents"},
+    {KIND_HALTED, "resume", "let the run go on"},
 };
 
 void reasons_add_parked(struct strbuf *out, const struct reason *reason)
@@ -61,7 +82,9 @@ void reasons_add_parked(struct strbuf *out, const struct reason *reason)
         [SCHED_PARKED_CHECKPOINTS] = "too many checkpoints in a row",
     };
     INVARIANT(reason->parked < ARRAY_COUNT(texts));
-    if (reason->broke) {
+    if (reason->bad_base) {
+        strbuf_adds(out, "the base fails its gate");
+    } else if (reason->broke) {
         strbuf_adds(out, "its budget does not allow another session");
     } else {
         strbuf_adds(out,
@@ -136,18 +159,39 @@ add_budget(struct strbuf *out, const struct reason *reason, const char *limit)
 static void add_limit(struct strbuf *out, const struct reason *reason)
 {
     const char *limit = reason->limit != NULL ? reason->limit : "?";
+    const char *of_store = reason->limit_store ? " of the store" : "";
     if (reason->code == WHY_BUDGET) {
         add_budget(out, reason, limit);
     } else if (reason->code == WHY_RESERVED || reason->code == WHY_BEHIND) {
         strbuf_adds(out,
                     reason->code == WHY_BEHIND ? "behind " : "reserved for ");
         add_task(out, reason);
-        strbuf_addf(out, " at limit %s", limit);
+        strbuf_addf(out, " at limit %s%s", limit, of_store);
     } else {
         bool deferred = reason->code == WHY_DEFERRED;
         strbuf_adds(out, deferred ? "deferred: waits for an idle slot, " : "");
-        strbuf_addf(out, "limit %s", limit);
+        strbuf_addf(out, "limit %s%s", limit, of_store);
         add_holder(out, reason);
+    }
+}
+
+/* Append a need on another outcome than "done": "needs that b fails". */
+static void add_outcome(struct strbuf *out, const struct reason *reason)
+{
+    strbuf_adds(out,
+                reason->on == PLAN_ON_FAILED ? "needs that "
+                                             : "needs the end of ");
+    add_task(out, reason);
+    strbuf_adds(out, reason->on == PLAN_ON_FAILED ? " fails" : "");
+}
+
+static void add_needs(struct strbuf *out, const struct reason *reason)
+{
+    if (reason->on != PLAN_ON_DONE) {
+        add_outcome(out, reason);
+    } else {
+        strbuf_adds(out, "needs ");
+        add_task(out, reason);
     }
 }
 
@@ -155,6 +199,12 @@ static void add_ended(struct strbuf *out, const struct reason *reason)
 {
     if (reason->revoked) {
         strbuf_adds(out, "revoked");
+    } else if (reason->task != NULL && reason->on == PLAN_ON_FAILED) {
+        strbuf_adds(out, "it ");
+        add_outcome(out, reason);
+        strbuf_adds(out, ", and ");
+        add_task(out, reason);
+        strbuf_addf(out, " is %s", sched_state_name(reason->of));
     } else if (reason->task != NULL) {
         strbuf_adds(out, "because of ");
         add_task(out, reason);
@@ -209,6 +259,91 @@ static void add_parked(struct strbuf *out, const struct reason *reason)
     reasons_add_parked(out, reason);
 }
 
+/* Append the moment until which a task waits, with its date unless it is within
+ * a day; "later" if it is unknown. */
+static void add_moment(struct strbuf *out, const struct reason *reason)
+{
+    if (reason->until_ns <= 0) {
+        strbuf_adds(out, "a later time");
+    } else {
+        usage_add_time(out,
+                       reason->until_ns,
+                       reason->until_ns - reason->left_ns);
+    }
+}
+
+static void add_snoozed(struct strbuf *out, const struct reason *reason)
+{
+    strbuf_adds(out, "it asked to be run again at ");
+    add_moment(out, reason);
+}
+
+static void add_early(struct strbuf *out, const struct reason *reason)
+{
+    strbuf_adds(out, "does not start before ");
+    add_moment(out, reason);
+}
+
+/* Append why a run is stopped; `task`: the task that stopped it, or NULL. */
+static void add_stop(struct strbuf *out, enum sched_stop stop, const char *task)
+{
+    if (stop == SCHED_STOPPED_DEADLINE) {
+        strbuf_adds(out, "its deadline has passed");
+    } else if (task != NULL) {
+        strbuf_addf(out, "%s has failed", task);
+    } else {
+        strbuf_adds(out, "a task has failed");
+    }
+}
+
+static void add_halted(struct strbuf *out, const struct reason *reason)
+{
+    strbuf_adds(out, "the run is stopped: ");
+    add_stop(out, reason->stop, reason->task);
+}
+
+const char *reasons_stop_name(enum sched_stop stop)
+{
+    static const char *const names[] = {
+        [SCHED_STOPPED_FAILURE] = "failure",
+        [SCHED_STOPPED_DEADLINE] = "deadline",
+    };
+    INVARIANT(stop < ARRAY_COUNT(names));
+    return names[stop];
+}
+
+void reasons_add_halt(struct strbuf *out,
+                      enum sched_stop stop,
+                      const char *task,
+                      const char *run)
+{
+    const char *option = run != NULL ? " --run " : "";
+    run = run != NULL ? run : "";
+    strbuf_adds(out, "stopped: ");
+    add_stop(out, stop, task);
+    strbuf_adds(out, "; ");
+    if (stop == SCHED_STOPPED_FAILURE && task != NULL) {
+        strbuf_addf(out,
+                    "'sluice retry %s%s%s' retries it, ",
+                    task,
+                    option,
+                    run);
+    }
+    strbuf_addf(out, "'sluice resume%s%s' lets the run go on", option, run);
+}
+
+static void add_rest(struct strbuf *out, const struct reason *reason)
+{
+    strbuf_addf(out,
+                "runs when the rest of %s has come to its end",
+                reason->group != NULL ? reason->group : "the run");
+    if (reason->task != NULL) {
+        strbuf_adds(out, "; ");
+        add_task(out, reason);
+        strbuf_adds(out, " has not");
+    }
+}
+
 static void add_reason(struct strbuf *out, const struct reason *reason)
 {
     static const struct {
@@ -218,7 +353,7 @@ static void add_reason(struct strbuf *out, const struct reason *reason)
     } phrases[] = {
         [WHY_ENDED] = {.add = add_ended},
         [WHY_RUNNING] = {.text = "running"},
-        [WHY_NEEDS] = {.text = "needs ", .after = ""},
+        [WHY_NEEDS] = {.add = add_needs},
         [WHY_BLOCKED] = {.text = "blocked by ", .after = ""},
         [WHY_FAILED] = {.text = "failed"},
         [WHY_PARKED] = {.add = add_parked},
@@ -239,6 +374,11 @@ static void add_reason(struct strbuf *out, const struct reason *reason)
         [WHY_DEFERRED] = {.add = add_limit},
         [WHY_PLANNED] = {.text = "reserved for ", .after = " by schedule"},
         [WHY_STARTABLE] = {.text = "can start now"},
+        [WHY_SNOOZED] = {.add = add_snoozed},
+        [WHY_EARLY] = {.add = add_early},
+        [WHY_APPROVAL] = {.text = "waits for your approval"},
+        [WHY_HALTED] = {.add = add_halted},
+        [WHY_REST] = {.add = add_rest},
     };
     INVARIANT(reason->code < ARRAY_COUNT(phrases));
     if (phrases[reason->code].add != NULL) {
@@ -263,6 +403,16 @@ void reasons_add(struct strbuf *out, const struct reason *reason)
     }
 }
 
+void reasons_add_base(struct strbuf *out, const struct engine_bad_base *bad)
+{
+    strbuf_addf(out,
+                "base %s of %s at %.12s is not merged: ",
+                bad->base,
+                bad->repo,
+                bad->commit);
+    plain_add(out, bad->reason != NULL ? bad->reason : "no reason given");
+}
+
 static bool is_cap_zero(const struct reason *reason)
 {
     return reason->max == 0 && reason->limit != NULL &&
@@ -279,6 +429,9 @@ static unsigned kind_of(const struct reason *reason)
         if (reason->broke) {
             return KIND_BROKE;
         }
+        if (reason->base) {
+            return KIND_BASE;
+        }
         return !reason->unready && (reason->parked == SCHED_PARKED_BLOCKED ||
                                     reason->parked == SCHED_PARKED_CHANGES)
                    ? KIND_BLOCKED
@@ -294,13 +447,24 @@ static unsigned kind_of(const struct reason *reason)
     case WHY_LIMIT:
     case WHY_BEHIND:
     case WHY_DEFERRED:
-        return is_cap_zero(reason) ? KIND_CAP : 0;
+        return !is_cap_zero(reason)  ? 0
+               : reason->limit_store ? KIND_STORE_CAP
+                                     : KIND_CAP;
     case WHY_USAGE:
         return KIND_USAGE;
     case WHY_STOPPED:
         return KIND_STOPPED;
     case WHY_BUDGET:
         return reason->limit_usd ? KIND_DOLLARS : KIND_TOKENS;
+    case WHY_SNOOZED:
+        return KIND_SNOOZED;
+    case WHY_EARLY:
+        return KIND_EARLY;
+    case WHY_APPROVAL:
+        return KIND_APPROVAL;
+    case WHY_HALTED:
+        return KIND_HALTED;
+    case WHY_REST:
     case WHY_NEEDS:
     case WHY_BLOCKED:
     case WHY_ASKED:
@@ -345,7 +509,8 @@ void reasons_add_command(struct strbuf *out,
     if (reason->code == WHY_BUDGET && reason->limit_class != NULL) {
         strbuf_addf(out, " --class %s", reason->limit_class);
     }
-    if (run != NULL && (remedy->kinds & (KIND_USAGE | KIND_STOPPED)) == 0) {
+    if (run != NULL &&
+        (remedy->kinds & (KIND_USAGE | KIND_STOPPED | KIND_STORE_CAP)) == 0) {
         strbuf_addf(out, " --run %s", run);
     }
 }
@@ -385,10 +550,16 @@ void reasons_add_json(struct strbuf *out, const struct reason *reason)
     jsonw_text(&json, "run", reason->run);
     jsonw_text(&json, "group", reason->group);
     jsonw_text(&json, "limit", reason->limit);
+    jsonw_bool(&json, "store", reason->limit_store);
     jsonw_text(&json, "provider", reason->provider);
     jsonw_bool(&json, "held", reason->held);
     bool ends = reason->left_ns != SCHED_NEVER;
     jsonw_duration_if(&json, "left_s", ends, reason->left_ns);
+    if (reason->until_ns > 0) {
+        jsonw_moment(&json, "until", reason->until_ns);
+    } else {
+        jsonw_null(&json, "until");
+    }
     jsonw_text(&json,
                "parked",
                reason->code == WHY_PARKED ? parked_name(reason->parked) : NULL);

@@ -8,6 +8,8 @@
 
 #include "base/strbuf.h"
 #include "core/why.h"
+#include "engine/engine.h"
+#include "plan/plan.h"
 
 /*
  * A reason with its names resolved. A plain value; strings are borrowed. A name
@@ -20,13 +22,18 @@ struct reason {
     const char *group;
     const char *limit;
     const char *limit_class; /* class that the limit applies to, or NULL */
+    bool limit_store;        /* it holds for all runs of the store */
     bool limit_usd;          /* a budget in dollars */
     bool limit_unpriced;     /* it counts sessions with unknown cost */
     const char *provider;
-    int64_t left_ns; /* until it may continue; SCHED_NEVER: unknown */
-    int64_t max;     /* of the limit; -1: unknown */
+    int64_t left_ns;  /* until it may continue; SCHED_NEVER: unknown */
+    int64_t until_ns; /* the same moment, wall clock; 0: unknown */
+    int64_t max;      /* of the limit; -1: unknown */
     enum sched_parked parked;
     enum task_state state; /* of the task itself, not of `task` */
+    enum plan_on on;       /* how it needs `task` to end */
+    enum task_state of;    /* state of `task` */
+    enum sched_stop stop;  /* why its run is stopped */
     bool held;             /* by an operator, in addition to the reason */
     bool revoked;          /* done, but its result was revoked */
     bool broke;            /* parked because its own budget is exhausted */
@@ -34,10 +41,16 @@ struct reason {
     const char *stopped;   /* why `provider` is stopped or the reading failed;
                               NULL: unknown */
     bool unready;          /* parked because its session could not start */
+    bool base;             /* it gates a base ... */
+    bool bad_base;         /* ... which fails */
 };
 
-/* Append the reason: "blocked by api-12/merge". */
+/* Append the reason: "blocked by api-12/merge". A moment that is not within a
+ * day of `until_ns` - `left_ns` has its date. */
 void reasons_add(struct strbuf *out, const struct reason *reason);
+
+/* Append "base dev of api at 1234567 is not merged: REASON". */
+void reasons_add_base(struct strbuf *out, const struct engine_bad_base *bad);
 
 /* Append why a task is parked: "failed, no retries left". */
 void reasons_add_parked(struct strbuf *out, const struct reason *reason);
@@ -62,6 +75,19 @@ void reasons_add_command(struct strbuf *out,
                          const char *task,
                          const char *run);
 
+/* Stable name of why a run is stopped, for JSON; NULL: it is not. */
+const char *reasons_stop_name(enum sched_stop stop);
+
+/*
+ * Append why a run is stopped: "stopped: b has failed", and the commands that
+ * help. `task`: the task that stopped it, or NULL; `run`: NULL if only one run
+ * exists.
+ */
+void reasons_add_halt(struct strbuf *out,
+                      enum sched_stop stop,
+                      const char *task,
+                      const char *run);
+
 /* Append a line for each remedy: command and effect. */
 struct reasons_layout {
     const char *head; /* before the first line */
@@ -76,7 +102,8 @@ void reasons_add_remedies(struct strbuf *out,
 
 /*
  * Append the reason as a JSON object: code, text, task, run, group, limit,
- * provider (each may be null), seconds left, and the kind of parking.
+ * provider (each may be null), seconds left, the moment until which a task is
+ * snoozed or early, and the kind of parking.
  */
 void reasons_add_json(struct strbuf *out, const struct reason *reason);
 

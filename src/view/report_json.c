@@ -6,6 +6,8 @@
 #include "view/report_json.h"
 
 #include "base/jsonw.h"
+#include "base/mem.h"
+#include "view/reasons.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,6 +56,8 @@ static void add_head(struct jsonw *json, const struct report *report)
     jsonw_text(json, "file", history->file);
     jsonw_text(json, "state", report_state(report));
     jsonw_bool(json, "finished", history->finished);
+    jsonw_text(json, "outcome", run_history_outcome(history));
+    jsonw_text(json, "stopped", reasons_stop_name(history->stopped));
     jsonw_moment(json, "submitted", history->created_ns);
     jsonw_duration(json, "makespan_s", history->end_ns);
     int64_t cap = stats_last_cap(stats);
@@ -69,6 +73,7 @@ static void add_head(struct jsonw *json, const struct report *report)
     jsonw_object_end(json);
     add_sum(json, &stats->sum);
     jsonw_int(json, "retries", stats->retries);
+    jsonw_int(json, "merge_restarts", stats->restarts);
     jsonw_duration(json, "starved_s", stats->starved_ns);
     jsonw_duration(json, "review_s", stats->review_ns);
     add_waits(json, stats->waits_ns);
@@ -132,9 +137,13 @@ static void add_groups(struct jsonw *json, const struct report *report)
 {
     const struct stats *stats = report->stats;
     const struct plan *plan = report->history->plan;
+    bool *listed = report_groups(report);
     jsonw_list(json, 1, "groups");
     for (uint32_t ix = 0; ix < stats->group_count; ix++) {
         const struct stats_group *group = &stats->groups[ix];
+        if (!report_lists_group(report, listed, ix)) {
+            continue;
+        }
         jsonw_item(json, 2);
         jsonw_text(json, "group", stats_group_id(stats, ix));
         jsonw_text(json,
@@ -149,9 +158,41 @@ static void add_groups(struct jsonw *json, const struct report *report)
                           begun && group->ended_ns >= 0,
                           group->ended_ns);
         add_sum(json, &group->sum);
+        uint32_t of = plan->tasks[group->first_task].group;
+        if (of != PLAN_NONE) {
+            labels_json_group(json, plan, &plan->groups[of]);
+        } else {
+            jsonw_null(json, "parent");
+            labels_json_task(json, plan, &plan->tasks[group->first_task]);
+        }
         jsonw_object_end(json);
     }
     jsonw_array_end(json);
+    mem_free(listed);
+}
+
+/* Groups that have parts, with the totals of all their parts. */
+static void add_parents(struct jsonw *json, const struct report *report)
+{
+    const struct plan *plan = report->history->plan;
+    uint32_t count;
+    uint32_t *tree = report_tree(report, &count);
+    jsonw_list(json, 1, "parents");
+    for (uint32_t ix = 0; ix < count; ix++) {
+        const struct stats_whole *whole = &report->stats->wholes[tree[ix]];
+        const struct plan_group *group = &plan->groups[tree[ix]];
+        if (whole->has_parts) {
+            jsonw_item(json, 2);
+            jsonw_text(json, "group", group->id);
+            jsonw_text(json, "title", group->title);
+            jsonw_int(json, "tasks", whole->tasks);
+            jsonw_int(json, "done", whole->done);
+            labels_json_group(json, plan, group);
+            jsonw_object_end(json);
+        }
+    }
+    jsonw_array_end(json);
+    mem_free(tree);
 }
 
 static void add_failures(struct jsonw *json, const struct report *report)
@@ -207,6 +248,9 @@ static void add_tasks(struct jsonw *json, const struct report *report)
     jsonw_list(json, 1, "tasks");
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         const struct stats_task *task = &report->stats->tasks[ix];
+        if (!report_lists(report, ix)) {
+            continue;
+        }
         jsonw_item(json, 2);
         jsonw_text(json, "task", plan->tasks[ix].id);
         jsonw_text(json, "class", plan->classes[plan->tasks[ix].class_ix].name);
@@ -216,6 +260,14 @@ static void add_tasks(struct jsonw *json, const struct report *report)
         jsonw_duration_if(json, "ended_s", task->ended_ns >= 0, task->ended_ns);
         jsonw_duration(json, "ready_s", task->ready_ns);
         add_sum(json, &task->sum);
+        uint32_t group = plan->tasks[ix].group;
+        jsonw_text(json,
+                   "group",
+                   group != PLAN_NONE ? plan->groups[group].id : NULL);
+        labels_json_task(json, plan, &plan->tasks[ix]);
+        jsonw_int(json, "priority", plan->tasks[ix].settings.priority);
+        jsonw_bool(json, "finally", plan->tasks[ix].last);
+        jsonw_bool(json, "unapproved", history->tasks[ix].unapproved);
         jsonw_object_end(json);
     }
     jsonw_array_end(json);
@@ -227,16 +279,40 @@ static void add_sessions(struct jsonw *json, const struct report *report)
     jsonw_list(json, 1, "sessions_list");
     for (uint32_t ix = 0; ix < history->session_count; ix++) {
         const struct run_history_session *session = &history->sessions[ix];
+        if (!report_lists(report, session->task)) {
+            continue;
+        }
         jsonw_item(json, 2);
         jsonw_text(json, "task", history->plan->tasks[session->task].id);
         jsonw_int(json, "attempt", session->number);
         jsonw_int(json, "task_count", session->task_count);
+        jsonw_bool(json, "confined", session->confined);
         jsonw_int(json, "lane", report->stats->lanes[ix] + 1);
         jsonw_duration(json, "start_s", session->claimed_ns);
         jsonw_duration(json, "end_s", session->ended_ns);
         jsonw_text(json, "outcome", run_history_outcome_name(session->outcome));
         jsonw_text(json, "cause", session->cause);
         jsonw_text(json, "reason", session->reason);
+        if (session->restarts > 0) {
+            jsonw_int(json, "restarts", session->restarts);
+        }
+        jsonw_object_end(json);
+    }
+    jsonw_array_end(json);
+}
+
+static void add_gates(struct jsonw *json, const struct report *report)
+{
+    const struct run_history *history = report->history;
+    jsonw_list(json, 1, "gates");
+    for (uint32_t ix = 0; ix < history->gate_count; ix++) {
+        const struct run_history_gate *gate = &history->gates[ix];
+        jsonw_item(json, 2);
+        jsonw_text(json, "repo", gate->repo);
+        jsonw_text(json, "command", gate->command);
+        jsonw_int(json, "passed", gate->passed);
+        jsonw_int(json, "failed", gate->failed);
+        jsonw_int(json, "flaky", gate->flaky);
         jsonw_object_end(json);
     }
     jsonw_array_end(json);
@@ -264,6 +340,15 @@ static void add_forecast_classes(struct jsonw *json,
     jsonw_array_end(json);
 }
 
+static void add_earlier(struct jsonw *json, const struct hindsight *hindsight)
+{
+    jsonw_object(json, "earlier");
+    jsonw_int(json, "runs", hindsight->runs);
+    jsonw_int(json, "within_p90", hindsight->within);
+    add_double(json, "log_error", hindsight->error);
+    jsonw_object_end(json);
+}
+
 static void add_forecast(struct jsonw *json, const struct report *report)
 {
     const struct forecast *forecast = report->forecast;
@@ -278,6 +363,8 @@ static void add_forecast(struct jsonw *json, const struct report *report)
     jsonw_int(json, "sessions", forecast->result->session_count);
     add_double(json, "use", forecast->result->slot_use);
     jsonw_int(json, "without_estimate", forecast->guessed);
+    eta_add_json(json, "end", &forecast->end);
+    add_earlier(json, report->hindsight);
     add_forecast_classes(json, report);
     jsonw_array(json, "differences");
     enum { DIFFERENCES_MAX = 20 };
@@ -295,6 +382,53 @@ static void add_forecast(struct jsonw *json, const struct report *report)
     jsonw_object_end(json);
 }
 
+bool report_lists(const struct report *report, uint32_t task)
+{
+    return labels_match(&report->labels, &report->history->plan->tasks[task]);
+}
+
+bool *report_groups(const struct report *report)
+{
+    const struct plan *plan = report->history->plan;
+    bool *listed = mem_zalloc(plan->group_count, sizeof(listed[0]));
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        uint32_t group = plan->tasks[ix].group;
+        if (group != PLAN_NONE && report_lists(report, ix)) {
+            listed[group] = true;
+        }
+    }
+    return listed;
+}
+
+bool report_lists_group(const struct report *report,
+                        const bool *listed,
+                        uint32_t group)
+{
+    uint32_t first = report->stats->groups[group].first_task;
+    uint32_t of = report->history->plan->tasks[first].group;
+    return of != PLAN_NONE ? listed[of] : report_lists(report, first);
+}
+
+uint32_t *report_tree(const struct report *report, uint32_t *count_out)
+{
+    const struct plan *plan = report->history->plan;
+    uint32_t *tree = stats_tree(report->stats, count_out);
+    bool *listed = report_groups(report);
+    for (uint32_t ix = plan->group_count; ix-- > 0;) {
+        if (listed[ix] && plan->groups[ix].parent != PLAN_NONE) {
+            listed[plan->groups[ix].parent] = true;
+        }
+    }
+    uint32_t kept = 0;
+    for (uint32_t ix = 0; ix < *count_out; ix++) {
+        tree[kept] = tree[ix];
+        kept += listed[tree[ix]] ? 1 : 0;
+    }
+    *count_out = kept;
+    mem_free(listed);
+    return tree;
+}
+
 const char *report_state(const struct report *report)
 {
     const struct run_history *history = report->history;
@@ -306,6 +440,9 @@ const char *report_state(const struct report *report)
     }
     if (history->paused) {
         return "paused";
+    }
+    if (history->stopped != SCHED_NOT_STOPPED && !history->live) {
+        return "stopped";
     }
     if (history->live) {
         return "running";
@@ -321,7 +458,9 @@ void report_json(struct strbuf *out, const struct report *report)
     add_limits(&json, report);
     add_classes(&json, report);
     add_groups(&json, report);
+    add_parents(&json, report);
     add_failures(&json, report);
+    add_gates(&json, report);
     add_path(&json, report);
     add_forecast(&json, report);
     add_tasks(&json, report);

@@ -12,6 +12,7 @@
 #include "base/jsonr.h"
 #include "base/macros.h"
 #include "base/mem.h"
+#include "engine/engine.h"
 #include "plan/revise.h"
 #include "store/event.h"
 
@@ -34,7 +35,7 @@ const char *run_history_outcome_name(enum run_history_outcome outcome)
 bool run_history_is_bad(enum run_history_outcome outcome)
 {
     return outcome != HISTORY_DONE && outcome != HISTORY_CHECKPOINT &&
-           outcome != HISTORY_OPEN;
+           outcome != HISTORY_LATER && outcome != HISTORY_OPEN;
 }
 
 uint32_t run_history_group(const struct run_history *history, uint32_t task)
@@ -47,6 +48,31 @@ bool run_history_is_loose(const struct run_history *history, uint32_t task)
 {
     return history->tasks[task].state == TASK_FAILED &&
            history->plan->tasks[task].settings.optional;
+}
+
+/* Whether a task counts as done for the outcome of the run. */
+static bool is_good(const struct run_history *history, uint32_t task)
+{
+    enum task_state state = history->tasks[task].state;
+    return history->plan->tasks[task].last || state == TASK_DONE ||
+           state == TASK_SKIPPED || run_history_is_loose(history, task);
+}
+
+const char *run_history_outcome(const struct run_history *history)
+{
+    bool stopped = history->stopped != SCHED_NOT_STOPPED && !history->live;
+    if (!history->finished) {
+        return stopped ? "stopped" : NULL;
+    }
+    if (history->cancelled) {
+        return "cancelled";
+    }
+    for (uint32_t ix = 0; ix < history->plan->task_count; ix++) {
+        if (!is_good(history, ix)) {
+            return stopped ? "stopped" : "failed";
+        }
+    }
+    return "done";
 }
 
 static const char *copy_text(struct run_history *history, const char *text)
@@ -143,6 +169,7 @@ static void link_events(struct run_history *history)
         struct run_history_session *session = &history->sessions[found];
         if (!is_claim) {
             session->end_event = ix;
+            session->restarts = event->restarts;
             event->session = found;
         } else if (session->claim_event == HISTORY_NONE) {
             session->claim_event = ix;
@@ -254,9 +281,12 @@ static enum err take_run(void *ctx, const struct store_run *run)
     history->file = copy_text(history, run->file);
     history->number = run->number;
     history->processors = run->processors;
+    history->old_rules = run->rules < PLAN_RULES;
+    history->base_gates = run->base_gates;
     history->created_ns = run->created_ns;
     history->finished = run->finished;
     history->paused = run->paused;
+    history->stopped = (enum sched_stop)run->stopped;
     history->cancelled = run->cancelled;
     return ERR_OK;
 }
@@ -277,11 +307,13 @@ static enum err take_fragment(void *ctx, const struct store_fragment *fragment)
                               fragment->text_bytes),
         .len = fragment->text_bytes,
         .processors = history->processors,
+        .old_rules = history->old_rules,
+        .no_base_gates = !history->base_gates,
     };
     return ERR_OK;
 }
 
-/* Read the session times that the run expects: see engine/history.c. */
+/* Read what the run knew of sessions when it was submitted. */
 static enum err take_setting(void *ctx, const struct store_setting *setting)
 {
     struct reader *reader = ctx;
@@ -295,6 +327,11 @@ static enum err take_setting(void *ctx, const struct store_setting *setting)
     return ERR_OK;
 }
 
+static enum err read_plan(const struct run_history *history,
+                          struct plan **out,
+                          uint32_t *counts,
+                          struct diag *diag);
+
 /* Read the plan, before the first task or attempt row. */
 static enum err need_plan(struct reader *reader)
 {
@@ -304,7 +341,9 @@ static enum err need_plan(struct reader *reader)
     }
     struct run_history fresh;
     struct plan *plan;
-    enum err err = run_history_read_plan(history, &plan, reader->diag);
+    ARENA_ARRAY(&history->arena, history->source_tasks, history->source_count);
+    enum err err =
+        read_plan(history, &plan, history->source_tasks, reader->diag);
     if (err == ERR_OK) {
         run_history_init(&fresh, plan);
         history->plan = fresh.plan;
@@ -335,6 +374,9 @@ static enum err take_task(void *ctx, const struct store_task *task)
         return refuse(reader, "the state");
     }
     history->tasks[task->ix].reason = copy_text(history, task->reason);
+    history->tasks[task->ix].unapproved =
+        (task->flags & SCHED_RECORD_UNAPPROVED) != 0 &&
+        strcmp(task->state, sched_state_name(TASK_READY)) == 0;
     return ERR_OK;
 }
 
@@ -376,6 +418,7 @@ static enum err take_attempt(void *ctx, const struct store_attempt *attempt)
         .task = attempt->task,
         .number = attempt->number,
         .task_count = attempt->task_count,
+        .confined = attempt->confined,
         .claimed_ns = since(history, attempt->claimed_ns),
         .begun_ns = since(history, attempt->begun_ns),
         .ended_ns = since(history, attempt->ended_ns),
@@ -391,6 +434,59 @@ static enum err take_attempt(void *ctx, const struct store_attempt *attempt)
     };
     run_history_add_session(history, &session);
     return ERR_OK;
+}
+
+static struct run_history_gate *
+find_gate(struct run_history *history, const char *repo, const char *command)
+{
+    for (uint32_t ix = 0; ix < history->gate_count; ix++) {
+        struct run_history_gate *gate = &history->gates[ix];
+        if (strcmp(gate->repo, repo) == 0 &&
+            strcmp(gate->command, command) == 0) {
+            return gate;
+        }
+    }
+    MEM_EXTEND(history->gates, history->gate_count);
+    struct run_history_gate *gate = &history->gates[history->gate_count++];
+    *gate = (struct run_history_gate){
+        .repo = repo,
+        .command = arena_strndup(&history->arena, command, strlen(command)),
+    };
+    return gate;
+}
+
+static enum err take_gate(void *ctx, const struct store_gate *row)
+{
+    struct reader *reader = ctx;
+    enum err err = need_plan(reader);
+    if (err != ERR_OK) {
+        return err;
+    }
+    const struct plan *plan = reader->history->plan;
+    if (row->task >= plan->task_count ||
+        plan->tasks[row->task].repo == PLAN_NONE) {
+        return refuse(reader, "a gate");
+    }
+    struct run_history_gate *gate =
+        find_gate(reader->history,
+                  plan->repos[plan->tasks[row->task].repo].name,
+                  row->command);
+    gate->flaky += strcmp(row->verdict, "flaky") == 0 ? 1 : 0;
+    gate->failed += strcmp(row->verdict, "failed") == 0 ? 1 : 0;
+    gate->passed += strcmp(row->verdict, "passed") == 0 ? 1 : 0;
+    return ERR_OK;
+}
+
+/* Compare gates: the most often flaky first, then by name. */
+static int compare_gates(const void *left, const void *right)
+{
+    const struct run_history_gate *a = left;
+    const struct run_history_gate *b = right;
+    if (a->flaky != b->flaky) {
+        return a->flaky > b->flaky ? -1 : 1;
+    }
+    int by_repo = strcmp(a->repo, b->repo);
+    return by_repo != 0 ? by_repo : strcmp(a->command, b->command);
 }
 
 /* Add the limits that a request has set. */
@@ -420,7 +516,10 @@ static bool read_verb(const struct event *event, enum run_history_kind *out)
         const char *verb;
         enum run_history_kind kind;
     } verbs[] = {
+        {"answer", HISTORY_RELEASE},
+        {"approve", HISTORY_RELEASE},
         {"cap", HISTORY_LIMIT},
+        {"limit", HISTORY_LIMIT},
         {"hold", HISTORY_HOLD},
         {"pause", HISTORY_PAUSE},
         {"release", HISTORY_RELEASE},
@@ -457,13 +556,26 @@ static void take_request(struct run_history *history,
     if (!read_verb(event, &made.kind)) {
         return;
     }
-    made.max = jsonr_int(jsonr_get(answer, "max"));
+    struct jsonr max = jsonr_get(answer, "max");
+    bool none = max.at != NULL && *max.at == 'n'; /* null */
+    made.max = none ? PLAN_UNLIMITED : jsonr_int(max);
+    if (event_is_request(event, "limit")) {
+        struct strbuf name = {0};
+        (void)jsonr_add_text(&name, jsonr_get(answer, "limit"));
+        made.part = plan_find_limit(history->plan, strbuf_text(&name));
+        strbuf_release(&name);
+        if (made.part == PLAN_NONE) {
+            return;
+        }
+    }
     if (made.kind == HISTORY_HOLD || made.kind == HISTORY_RELEASE) {
         struct strbuf id = {0};
         (void)jsonr_add_text(&id, jsonr_get(answer, "task"));
         made.task = plan_find_task(history->plan, strbuf_text(&id));
         strbuf_release(&id);
-        if (made.task == PLAN_NONE) {
+        if (made.task == PLAN_NONE ||
+            (event_is_request(event, "answer") &&
+             !history->plan->tasks[made.task].approve)) {
             return;
         }
     }
@@ -518,6 +630,7 @@ static enum err take_event(void *ctx, const struct store_event *row)
     } else if (of_task && event->kind == EVENT_KIND_ATTEMPT) {
         made.kind = HISTORY_END;
         made.number = event->as.attempt.attempt;
+        made.restarts = event->as.attempt.restarts;
         run_history_add_event(history, &made);
     } else if (of_task && event->kind == EVENT_KIND_TASK &&
                event->as.task.to != TASK_STATE_COUNT) {
@@ -549,6 +662,7 @@ enum err run_history_read(struct run_history *out,
         .setting = take_setting,
         .task = take_task,
         .attempt = take_attempt,
+        .gate = take_gate,
     };
     struct store_info info = {0};
     err = store_read(store, &query, &visitor, &reader, &info, diag);
@@ -567,6 +681,12 @@ enum err run_history_read(struct run_history *out,
     if (err == ERR_OK) {
         run_history_finish(out, since(out, wall_ns));
     }
+    if (out->gate_count > 0) {
+        qsort(out->gates,
+              out->gate_count,
+              sizeof(out->gates[0]),
+              compare_gates);
+    }
     return err;
 }
 
@@ -576,32 +696,17 @@ void run_history_release(struct run_history *history)
     mem_free(history->tasks);
     mem_free(history->events);
     mem_free(history->sessions);
+    mem_free(history->gates);
     plan_free(history->plan);
     arena_release(&history->arena);
     *history = (struct run_history){0};
 }
 
-/* Apply the expectations, {"CLASS": [nanoseconds, money, tokens], ...}. */
-static void expect(struct plan *plan, const char *expected)
-{
-    json_t *json = expected != NULL ? json_loads(expected, 0, NULL) : NULL;
-    const char *name;
-    json_t *mean;
-    json_object_foreach(json, name, mean)
-    {
-        struct plan_expected wanted = {
-            .duration_ns = json_integer_value(json_array_get(mean, 0)),
-            .cost.usd = json_integer_value(json_array_get(mean, 1)),
-            .cost.tokens = json_integer_value(json_array_get(mean, 2)),
-        };
-        plan_expect(plan, name, &wanted);
-    }
-    json_decref(json);
-}
-
-enum err run_history_read_plan(const struct run_history *history,
-                               struct plan **out,
-                               struct diag *diag)
+/* Read the plan; `counts`, if not NULL: its tasks after each source. */
+static enum err read_plan(const struct run_history *history,
+                          struct plan **out,
+                          uint32_t *counts,
+                          struct diag *diag)
 {
     struct plan_errors errors = {0};
     const struct plan_source nothing = {.file = history->file, .text = ""};
@@ -614,6 +719,9 @@ enum err run_history_read_plan(const struct run_history *history,
     uint32_t added_count = 0;
     for (uint32_t ix = 1; good && ix < history->source_count; ix++) {
         const struct plan_source *source = &history->sources[ix];
+        if (counts != NULL) {
+            counts[ix - 1] = (*out)->task_count;
+        }
         if (revise_is_update(source->file)) {
             struct plan *old = *out;
             good = revise_plan(out, old, source, added, added_count, &errors);
@@ -625,9 +733,12 @@ enum err run_history_read_plan(const struct run_history *history,
     }
     mem_free(added);
     enum err err = ERR_OK;
-    if (good) {
-        expect(*out, history->expected);
-    } else {
+    if (good && counts != NULL && history->source_count > 0) {
+        counts[history->source_count - 1] = (*out)->task_count;
+    }
+    if (good && history->expected != NULL) {
+        engine_expect_run(*out, history->expected);
+    } else if (!good) {
         err = diag_set(diag,
                        ERR_CORRUPT,
                        "run %s: cannot parse its stored plan: %s",
@@ -638,4 +749,11 @@ enum err run_history_read_plan(const struct run_history *history,
     }
     plan_errors_release(&errors);
     return err;
+}
+
+enum err run_history_read_plan(const struct run_history *history,
+                               struct plan **out,
+                               struct diag *diag)
+{
+    return read_plan(history, out, NULL, diag);
 }

@@ -40,7 +40,7 @@ enum run_history_kind {
     HISTORY_PAUSE,    /* by a request */
     HISTORY_RESUME,   /* by a request */
     HISTORY_HOLD,     /* task, by a request */
-    HISTORY_RELEASE,  /* task, by a request */
+    HISTORY_RELEASE,  /* task, by a request; it may be an approval */
 };
 
 /* An event. A plain value. */
@@ -49,11 +49,12 @@ struct run_history_event {
     enum run_history_kind kind;
     uint32_t task;
     enum task_state to;
-    uint32_t number;  /* attempt that the event names, or 0 */
-    uint32_t part;    /* plan index of a limit or a usage monitor */
-    int64_t max;      /* PLAN_UNLIMITED: none; for an override: 1 or 0 */
-    uint32_t before;  /* previous event of the same task */
-    uint32_t session; /* TASK to starting, END: the session, if known */
+    uint32_t number;   /* attempt that the event names, or 0 */
+    uint32_t part;     /* plan index of a limit or a usage monitor */
+    int64_t max;       /* PLAN_UNLIMITED: none; for an override: 1 or 0 */
+    uint32_t before;   /* previous event of the same task */
+    uint32_t session;  /* TASK to starting, END: the session, if known */
+    uint32_t restarts; /* END of a merge: in its queue */
 };
 
 /* The outcomes of exec/outcome.h, and HISTORY_OPEN. */
@@ -66,7 +67,9 @@ enum run_history_outcome {
     HISTORY_CHECKPOINT = OUTCOME_CHECKPOINT,
     HISTORY_LOST = OUTCOME_LOST,
     HISTORY_STOPPED = OUTCOME_STOPPED,
-    HISTORY_OPEN = OUTCOME_COUNT, /* it is not finished */
+    HISTORY_LATER = OUTCOME_LATER,
+    HISTORY_FATAL = OUTCOME_FATAL, /* stored as failed: never read */
+    HISTORY_OPEN = OUTCOME_COUNT,  /* it is not finished */
     HISTORY_OUTCOMES,
 };
 
@@ -76,6 +79,7 @@ struct run_history_session {
     uint32_t task; /* its first task */
     uint32_t number;
     uint32_t task_count; /* more than 1: a batch */
+    bool confined;       /* by a sandbox */
     int64_t claimed_ns;
     int64_t begun_ns; /* start of its command; at least claimed_ns */
     int64_t ended_ns; /* if open: the end of the history */
@@ -90,6 +94,7 @@ struct run_history_session {
     uint32_t before;      /* previous session of the same task */
     uint32_t claim_event; /* claim of its first task */
     uint32_t end_event;   /* the scheduler saw it exit */
+    uint32_t restarts;    /* of a merge, in its queue */
 };
 
 /* A task of the plan. */
@@ -99,6 +104,16 @@ struct run_history_task {
     uint32_t last_event;   /* of kind HISTORY_TASK */
     uint32_t last_session; /* that has it as first task */
     bool seen;             /* it has an event */
+    bool unapproved;       /* ready, and waits for approval */
+};
+
+/* A gate of a repository, and its verdicts. */
+struct run_history_gate {
+    const char *repo; /* name */
+    const char *command;
+    uint32_t passed;
+    uint32_t failed;
+    uint32_t flaky; /* it failed, and passed when it was tried again */
 };
 
 /* A run's history. Public, but read only; starts as {0}. */
@@ -110,11 +125,14 @@ struct run_history {
     const char *file;
     uint32_t number;
     uint32_t processors;
+    bool old_rules;     /* see struct plan_source */
+    bool base_gates;    /* false: submitted to an earlier version */
     int64_t created_ns; /* wall clock */
     int64_t end_ns;     /* time of the last event, or now */
     bool finished;
     bool paused;
     bool cancelled;
+    enum sched_stop stopped;
     bool live;                      /* sessions are in flight: end_ns is now */
     struct run_history_task *tasks; /* one per task of the plan */
     struct run_history_event *events;
@@ -123,11 +141,14 @@ struct run_history {
     struct run_history_session *sessions; /* by token */
     uint32_t session_count;
     uint32_t session_capacity;
+    struct run_history_gate *gates; /* the most often flaky first */
+    uint32_t gate_count;
     /* Plan text and the fragments added later, to read again. */
     struct plan_source *sources;
     uint32_t source_count;
-    const char *expected; /* expected session times by class at submission, as
-                             stored; NULL: none */
+    uint32_t *source_tasks; /* per source: tasks of the plan with it; NULL in a
+                               history that was built */
+    const char *expected;   /* see engine_expect_run(); NULL: none */
 };
 
 /*
@@ -168,6 +189,11 @@ bool run_history_is_bad(enum run_history_outcome outcome);
 
 /* Group of a task, or a unique number after all groups of the plan. */
 uint32_t run_history_group(const struct run_history *history, uint32_t task);
+
+/* Whether the run is over, or cannot go on by itself, and how it ended without
+ * the tasks of `finally`: "done", "failed", "cancelled" or "stopped"; NULL: it
+ * goes on. */
+const char *run_history_outcome(const struct run_history *history);
 
 /* Whether a task is optional and failed: it needs no operator. */
 bool run_history_is_loose(const struct run_history *history, uint32_t task);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/snapshot.h"
 
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 
@@ -13,6 +14,7 @@ struct snapshot_task {
 
 struct snapshot_run {
     uint32_t counts[TASK_STATE_COUNT];
+    struct snapshot_pending pending;
     int64_t *used; /* per limit of the plan */
 };
 
@@ -113,7 +115,11 @@ static void on_why(void *ctx, struct task_id task, const struct why *why)
     } else {
         t->state = now.state;
     }
-    snapshot->runs[now.run.v].counts[t->state]++;
+    struct snapshot_run *run = &snapshot->runs[now.run.v];
+    run->counts[t->state]++;
+    run->pending.snoozed += now.snoozed ? 1 : 0;
+    run->pending.early += now.early ? 1 : 0;
+    run->pending.unapproved += now.unapproved && t->state == TASK_READY ? 1 : 0;
 }
 
 struct snapshot *snapshot_new(struct engine *engine, bool is_reader)
@@ -161,6 +167,26 @@ uint32_t snapshot_count(const struct snapshot *snapshot,
 {
     INVARIANT(run < snapshot->run_count);
     return snapshot->runs[run].counts[state];
+}
+
+struct snapshot_pending snapshot_pending(const struct snapshot *snapshot,
+                                         uint32_t run)
+{
+    INVARIANT(run < snapshot->run_count);
+    return snapshot->runs[run].pending;
+}
+
+uint32_t snapshot_stopper(const struct snapshot *snapshot, uint32_t run)
+{
+    struct engine_run_view view = engine_run(snapshot->engine, run);
+    for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
+        if (view.sched.stopped == SCHED_STOPPED_FAILURE &&
+            view.plan->tasks[ix].settings.on_failure == PLAN_ON_FAILURE_STOP &&
+            snapshot_state(snapshot, run, ix) == TASK_PARKED) {
+            return ix;
+        }
+    }
+    return PLAN_NONE;
 }
 
 int64_t
@@ -242,6 +268,33 @@ static void name_holder(const struct snapshot *snapshot,
     }
 }
 
+/* Fill in how the task needs the one that the reason names to end, and the
+ * group that a task of `finally` comes after. */
+static void name_need(const struct snapshot *snapshot,
+                      uint32_t run,
+                      uint32_t task,
+                      struct reason *reason)
+{
+    const struct plan *plan = engine_run(snapshot->engine, run).plan;
+    const struct plan_task *t = &plan->tasks[task];
+    uint32_t other_run;
+    uint32_t other;
+    if (reason->code == WHY_REST && t->scope != PLAN_NONE) {
+        reason->group = plan->groups[t->scope].id;
+    }
+    if ((reason->code != WHY_NEEDS && reason->code != WHY_ENDED) ||
+        !snapshot_cause(snapshot, run, task, &other_run, &other) ||
+        other_run != run) {
+        return;
+    }
+    reason->of = snapshot_state(snapshot, run, other);
+    for (uint32_t ix = 0; ix < t->need_count; ix++) {
+        if (t->needs[ix] == other) {
+            reason->on = (enum plan_on)t->ons[ix];
+        }
+    }
+}
+
 /* If a usage monitor has set the limit to 0, report the monitor instead of the
  * limit, and the time left. */
 static void name_usage(const struct engine *engine,
@@ -268,6 +321,32 @@ static void name_usage(const struct engine *engine,
     }
 }
 
+static void name_limit(const struct engine *engine,
+                       uint32_t run,
+                       const struct why *why,
+                       struct reason *reason)
+{
+    if (why->limit.v == ID_NONE) {
+        return;
+    }
+    struct engine_run_view view = engine_run(engine, run);
+    reason->max = sched_limit_max(engine_sched(engine), why->limit);
+    uint32_t limit = load_plan_limit(view.loaded, why->limit);
+    if (limit == PLAN_NONE) {
+        reason->limit = load_store_limit_name(view.loaded, why->limit);
+        reason->limit_store = true;
+        INVARIANT(reason->limit != NULL);
+        return;
+    }
+    const struct plan_limit *of = &view.plan->limits[limit];
+    reason->limit = of->name;
+    reason->limit_usd = of->kind == PLAN_LIMIT_BUDGET_USD;
+    reason->limit_unpriced = of->kind == PLAN_LIMIT_COST;
+    reason->limit_class =
+        plan_is_paid(of) && of->where_count > 0 ? of->where[0].value : NULL;
+    name_usage(engine, run, limit, reason);
+}
+
 struct reason
 snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
 {
@@ -276,35 +355,29 @@ snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
     const struct snapshot_task *t = find_task(snapshot, run, task);
     const struct why *why = &t->why;
     struct engine_run_view view = engine_run(engine, run);
+    struct sched_task now = sched_task(sched, load_task(view.loaded, task));
     struct reason reason = {
         .code = why->code,
         .left_ns = SCHED_NEVER,
         .max = -1,
         .parked = why->parked,
         .state = t->state,
-        .revoked = sched_task(sched, load_task(view.loaded, task)).revoked,
-        .held = sched_task(sched, load_task(view.loaded, task)).held &&
+        .revoked = now.revoked,
+        .held = now.held && !now.unapproved &&
                 (t->state == TASK_WAITING || t->state == TASK_READY),
+        .stop = view.sched.stopped,
     };
     if (why->code == WHY_PARKED) {
         enum outcome_lack lack = engine_lack(engine, run, task);
         reason.broke = lack == OUTCOME_LACKS_MONEY;
         reason.unready =
             why->parked == SCHED_PARKED_BLOCKED && lack == OUTCOME_LACKS_START;
+        reason.base = view.plan->tasks[task].base_gate;
+        reason.bad_base = reason.base && lack == OUTCOME_LACKS_BASE;
     }
     name_holder(snapshot, run, why, &reason);
-    if (why->limit.v != ID_NONE) {
-        uint32_t limit = load_plan_limit(view.loaded, why->limit);
-        INVARIANT(limit != PLAN_NONE);
-        const struct plan_limit *of = &view.plan->limits[limit];
-        reason.limit = of->name;
-        reason.limit_usd = of->kind == PLAN_LIMIT_BUDGET_USD;
-        reason.limit_unpriced = of->kind == PLAN_LIMIT_COST;
-        reason.limit_class =
-            plan_is_paid(of) && of->where_count > 0 ? of->where[0].value : NULL;
-        reason.max = sched_limit_max(sched, why->limit);
-        name_usage(engine, run, limit, &reason);
-    }
+    name_need(snapshot, run, task, &reason);
+    name_limit(engine, run, why, &reason);
     if (why->provider.v != ID_NONE) {
         reason.provider =
             load_provider_name(engine_loader(engine), why->provider);
@@ -313,6 +386,9 @@ snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
     if (why->until_ns != SCHED_NEVER) {
         int64_t left_ns = why->until_ns - engine_time_ns(engine);
         reason.left_ns = left_ns > 0 ? left_ns : 0;
+        bool dated = why->code == WHY_SNOOZED || why->code == WHY_EARLY;
+        reason.until_ns =
+            dated ? duration_sum(engine_wall_ns(engine), reason.left_ns) : 0;
     }
     return reason;
 }
@@ -322,20 +398,22 @@ bool snapshot_needs_person(const struct snapshot *snapshot,
                            uint32_t task)
 {
     const struct snapshot_task *t = find_task(snapshot, run, task);
-    struct task_id id = core_task(snapshot, run, task);
+    struct sched_task now = sched_task(engine_sched(snapshot->engine),
+                                       core_task(snapshot, run, task));
     bool optional =
         engine_run(snapshot->engine, run).plan->tasks[task].settings.optional;
     return t->state == TASK_PARKED || (t->state == TASK_FAILED && !optional) ||
-           sched_task(engine_sched(snapshot->engine), id).revoked;
+           now.revoked || (now.unapproved && t->state == TASK_READY);
 }
 
 /* Whether a task will run, as far as is known. */
 static bool is_to_come(const struct snapshot_task *task)
 {
     bool waits = task->state == TASK_WAITING || task->state == TASK_READY;
+    enum why_code code = task->why.code;
     return is_in_flight(task->state) ||
-           (waits && task->why.code != WHY_BLOCKED &&
-            task->why.code != WHY_HELD && task->why.code != WHY_STOPPED);
+           (waits && code != WHY_BLOCKED && code != WHY_HELD &&
+            code != WHY_STOPPED && code != WHY_APPROVAL && code != WHY_HALTED);
 }
 
 /* Remaining time of a task: longest path and own work. */
@@ -367,6 +445,18 @@ static struct left left_of(const struct snapshot *snapshot,
     return left;
 }
 
+/* How long a task is snoozed or early from now on. */
+static int64_t pause_ns(const struct snapshot *snapshot, struct task_id id)
+{
+    const struct why *why = &snapshot->tasks[id.v].why;
+    if ((why->code != WHY_SNOOZED && why->code != WHY_EARLY) ||
+        why->until_ns == SCHED_NEVER) {
+        return 0;
+    }
+    int64_t left_ns = why->until_ns - engine_time_ns(snapshot->engine);
+    return left_ns > 0 ? left_ns : 0;
+}
+
 int64_t
 snapshot_left_ns(const struct snapshot *snapshot, uint32_t run, int64_t wall_ns)
 {
@@ -377,10 +467,13 @@ snapshot_left_ns(const struct snapshot *snapshot, uint32_t run, int64_t wall_ns)
     double work_ns = 0;
     for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
         struct task_id id = load_task(view.loaded, ix);
-        if (is_to_come(&snapshot->tasks[id.v])) {
-            struct sched_task task = sched_task(sched, id);
+        struct sched_task task = sched_task(sched, id);
+        bool stopped = view.sched.stopped != SCHED_NOT_STOPPED && !task.last &&
+                       !is_in_flight(snapshot->tasks[id.v].state);
+        if (is_to_come(&snapshot->tasks[id.v]) && !stopped) {
             task.state = snapshot->tasks[id.v].state;
             struct left left = left_of(snapshot, &task, ix, wall_ns);
+            left.path_ns = duration_sum(left.path_ns, pause_ns(snapshot, id));
             path_ns = left.path_ns > path_ns ? left.path_ns : path_ns;
             work_ns += (double)left.work_ns;
         }

@@ -32,6 +32,19 @@ uint32_t snapshot_count(const struct snapshot *snapshot,
                         uint32_t run,
                         enum task_state state);
 
+/* Tasks of a run that wait for a time or for approval. */
+struct snapshot_pending {
+    uint32_t snoozed;
+    uint32_t early;      /* before their `not_before` */
+    uint32_t unapproved; /* ready, and not approved */
+};
+struct snapshot_pending snapshot_pending(const struct snapshot *snapshot,
+                                         uint32_t run);
+
+/* Return the task whose failure has stopped a stopped run; PLAN_NONE: none, or
+ * it is not known any more. */
+uint32_t snapshot_stopper(const struct snapshot *snapshot, uint32_t run);
+
 /* Units of a limit of the run's plan in use. */
 int64_t
 snapshot_used(const struct snapshot *snapshot, uint32_t run, uint32_t limit);
@@ -44,7 +57,8 @@ snapshot_state(const struct snapshot *snapshot, uint32_t run, uint32_t task);
 struct reason
 snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task);
 
-/* Whether the task itself needs an operator. */
+/* Whether the task itself needs an operator: it is parked, failed or revoked,
+ * or waits for approval. */
 bool snapshot_needs_person(const struct snapshot *snapshot,
                            uint32_t run,
                            uint32_t task);

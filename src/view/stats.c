@@ -106,6 +106,7 @@ static void add_session(struct stats_sum *sum,
 {
     int64_t took_ns = session->ended_ns - session->claimed_ns;
     sum->sessions++;
+    sum->confined += session->confined ? 1 : 0;
     sum->outcomes[session->outcome]++;
     stats_add(&sum->working_ns, 1, took_ns);
     sum->longest_ns = took_ns > sum->longest_ns ? took_ns : sum->longest_ns;
@@ -159,6 +160,7 @@ static void add_sessions(struct stats *stats, const uint32_t *group_of)
             task->begun_ns = session->claimed_ns;
         }
         task->ended_ns = session->ended_ns;
+        stats->restarts += session->restarts;
         if (session->before != HISTORY_NONE) {
             enum run_history_outcome before =
                 history->sessions[session->before].outcome;
@@ -401,6 +403,7 @@ void stats_init(struct stats *stats, const struct run_history *history)
     };
     uint32_t *group_of = list_groups(stats);
     count_tasks(stats, group_of);
+    stats_sum_groups(stats);
     add_sessions(stats, group_of);
     mem_free(group_of);
     list_failures(stats);
@@ -419,6 +422,7 @@ void stats_release(struct stats *stats)
     mem_free(stats->caps);
     mem_free(stats->classes);
     mem_free(stats->groups);
+    mem_free(stats->wholes);
     mem_free(stats->tasks);
     mem_free(stats->failures);
     mem_free(stats->path);

@@ -20,7 +20,7 @@
 enum stats_reason {
     STATS_NEEDS,    /* a need was not done */
     STATS_BACKOFF,  /* pause before its next attempt */
-    STATS_PERSON,   /* parked or failed */
+    STATS_PERSON,   /* parked, failed or not approved */
     STATS_HELD,     /* ready, held by a request */
     STATS_PAUSED,   /* ready, run paused by a request */
     STATS_SLOT,     /* ready, all slots in use (or the cap was 0) */
@@ -42,6 +42,7 @@ enum stats_idle {
 /* Totals of the sessions of a class or a group. */
 struct stats_sum {
     uint32_t sessions;
+    uint32_t confined; /* of them, by a sandbox */
     uint32_t outcomes[HISTORY_OUTCOMES];
     int64_t working_ns;
     int64_t longest_ns;
@@ -70,6 +71,13 @@ struct stats_group {
     uint32_t done;
     int64_t begun_ns; /* -1: no session has begun */
     int64_t ended_ns; /* of its last session */
+};
+
+/* A group of the plan with all its parts. */
+struct stats_whole {
+    uint32_t tasks;
+    uint32_t done;
+    bool has_parts;
 };
 
 struct stats_task {
@@ -147,10 +155,12 @@ struct stats {
     struct stats_class *classes;
     struct stats_group *groups; /* groups with tasks, in plan order */
     uint32_t group_count;
+    struct stats_whole *wholes; /* per group of the plan */
     struct stats_task *tasks;
     struct stats_failure *failures; /* most frequent first */
     uint32_t failure_count;
     uint32_t retries;           /* sessions after a failed or lost session */
+    uint32_t restarts;          /* of merges, in their queues */
     struct stats_segment *path; /* first to last */
     uint32_t path_count;
     int64_t path_ns[STATS_STEPS];
@@ -161,13 +171,22 @@ struct stats {
 void stats_init(struct stats *stats, const struct run_history *history);
 void stats_release(struct stats *stats);
 
+/*
+ * Return the groups that have parts or are parts, each after its parent, in
+ * plan order, and their number. The caller frees the list.
+ */
+uint32_t *stats_tree(const struct stats *stats, uint32_t *count_out);
+
+/* Number of the parents of a group. */
+uint32_t stats_depth(const struct plan *plan, uint32_t group);
+
 /* Stable names: "needs", "backoff" ...; "nothing-ready" ...; "work" ... */
 const char *stats_reason_name(enum stats_reason reason);
 const char *stats_idle_name(enum stats_idle idle);
 const char *stats_step_name(enum stats_step step);
 const char *stats_link_name(enum stats_link link);
 
-/* Number of sessions of a sum without outcome done or checkpoint. */
+/* Number of sessions of a sum without outcome done, checkpoint or later. */
 uint32_t stats_bad(const struct stats_sum *sum);
 
 /* All slot time: offered, and used beyond that. */

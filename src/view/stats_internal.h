@@ -19,6 +19,9 @@ static inline void stats_add(int64_t *sum, int64_t count, int64_t length_ns)
 /* stats_replay.c: slots, waiting and starvation over time. */
 void stats_replay(struct stats *stats);
 
+/* stats_tree.c: groups with their parts. */
+void stats_sum_groups(struct stats *stats);
+
 /* stats_path.c: the actual critical path. */
 void stats_walk(struct stats *stats);
 

@@ -75,7 +75,7 @@ struct replay {
     uint32_t worths;    /* largest worth plus one */
     bool *refused;      /* per provider: its last answer was a refusal */
     bool *starved;      /* per class */
-    int64_t *max;       /* per limit, as set */
+    int64_t *max;       /* per limit, as set; -1: the plan's percentage */
     int64_t *spent;     /* per limit, if it is a budget */
     int64_t *usage_max; /* per usage monitor */
     bool override;      /* usage monitors are overridden */
@@ -98,9 +98,11 @@ static enum bucket bucket_of(const struct replay *replay, uint32_t ix)
     }
     switch (task.state) {
     case TASK_WAITING:
-        return task.unmet > 0 ? BUCKET_NEEDS : BUCKET_BACKOFF;
+        return task.unmet > 0 || task.last ? BUCKET_NEEDS : BUCKET_BACKOFF;
     case TASK_READY:
-        return task.held ? BUCKET_HELD : BUCKET_READY;
+        return task.held && task.unapproved ? BUCKET_PERSON
+               : task.held                  ? BUCKET_HELD
+                                            : BUCKET_READY;
     case TASK_STARTING:
     case TASK_RUNNING:
         return BUCKET_FLIGHT;
@@ -192,8 +194,8 @@ static void set_limit(struct replay *replay, uint32_t ix, int64_t at_ns)
         .type = EVENT_LIMIT,
         .now_ns = at_ns,
         .limit = load_limit(replay->run, ix),
-        .max = replay->max[ix],
-        .percent = ix > 0 ? limit->percent : 0,
+        .max = replay->max[ix] >= 0 ? replay->max[ix] : 0,
+        .percent = replay->max[ix] < 0 ? limit->percent : 0,
     };
     if (limit->kind == PLAN_LIMIT_COST) {
         event.max = LIMIT_NONE; /* the log does not record when it applied */
@@ -334,6 +336,9 @@ reason_of(const struct replay *replay, uint32_t task, const struct why *why)
 {
     if (why->code == WHY_PAUSED) {
         return STATS_PAUSED;
+    }
+    if (why->code == WHY_HALTED) {
+        return STATS_PERSON;
     }
     if (why->code == WHY_DEFERRED) {
         return STATS_DEFERRED;
@@ -530,7 +535,8 @@ static void prepare(struct replay *replay)
     replay->refused =
         mem_zalloc(load_provider_count(replay->load), sizeof(bool));
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
-        replay->max[ix] = plan->limits[ix].max;
+        replay->max[ix] =
+            plan->limits[ix].percent > 0 ? -1 : plan->limits[ix].max;
     }
     for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
         replay->usage_max[ix] = PLAN_UNLIMITED;

@@ -2,7 +2,8 @@
 /*
  * Summary of a run. A failed task keeps its state, so tasks skipped because of
  * it never make a run appear done: the failed task still counts. A failed
- * optional task is listed, but is no failure of the run.
+ * optional task is listed, but is no failure of the run, and neither are tasks
+ * of `finally`, whatever their end.
  */
 #include "view/summary.h"
 
@@ -57,6 +58,22 @@ static void add_head(const struct summary *summary)
     strbuf_adds(summary->out, "; ");
     duration_add(summary->out, took_ns > 0 ? took_ns : 0);
     strbuf_adds(summary->out, " since it was submitted\n");
+}
+
+/* Add why the run is stopped, if it is. */
+static void add_stop(const struct summary *summary)
+{
+    uint32_t task = snapshot_stopper(summary->snapshot, summary->run);
+    if (summary->view.sched.stopped == SCHED_NOT_STOPPED) {
+        return;
+    }
+    strbuf_adds(summary->out, "  ");
+    reasons_add_halt(
+        summary->out,
+        summary->view.sched.stopped,
+        task != PLAN_NONE ? summary->view.plan->tasks[task].id : NULL,
+        engine_run_count(summary->engine) > 1 ? summary->view.id : NULL);
+    strbuf_adds(summary->out, "\n");
 }
 
 /* Add the tasks that need an operator, with the commands that help. */
@@ -119,7 +136,9 @@ static void add_rest(const struct summary *summary)
                     sched_state_name(reason.state));
         const char *said = engine_reason(summary->engine, summary->run, ix);
         if (reason.state == TASK_FAILED) {
-            strbuf_adds(summary->out, "optional: ");
+            strbuf_adds(summary->out,
+                        summary->view.plan->tasks[ix].last ? "comes last: "
+                                                           : "optional: ");
             plain_add(summary->out, said != NULL ? said : "no reason given");
         } else if (reason.code != WHY_RUNNING) {
             reasons_add(summary->out, &reason);
@@ -143,6 +162,7 @@ void summary_add(struct strbuf *out, struct engine *engine, uint32_t run)
         .run = run,
     };
     add_head(&summary);
+    add_stop(&summary);
     usage_add_stopped(out, engine);
     add_people(&summary);
     add_rest(&summary);
@@ -156,6 +176,9 @@ bool summary_is_done(struct engine *engine, uint32_t run)
     bool cancelled = sched_run(sched, (struct run_id){run}).cancelled;
     for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
         struct sched_task task = sched_task(sched, load_task(view.loaded, ix));
+        if (view.plan->tasks[ix].last) {
+            continue;
+        }
         bool good = task.state == TASK_DONE || task.state == TASK_SKIPPED ||
                     (task.state == TASK_FAILED && !cancelled &&
                      view.plan->tasks[ix].settings.optional);
@@ -164,4 +187,16 @@ bool summary_is_done(struct engine *engine, uint32_t run)
         }
     }
     return true;
+}
+
+const char *summary_outcome(struct engine *engine, uint32_t run)
+{
+    struct engine_run_view view = engine_run(engine, run);
+    if (!view.finished && !view.quiet) {
+        return NULL;
+    }
+    return view.sched.cancelled                      ? "cancelled"
+           : summary_is_done(engine, run)            ? "done"
+           : view.sched.stopped != SCHED_NOT_STOPPED ? "stopped"
+                                                     : "failed";
 }

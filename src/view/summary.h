@@ -13,9 +13,13 @@
 void summary_add(struct strbuf *out, struct engine *engine, uint32_t run);
 
 /*
- * Whether every task is done, except tasks that an operator has skipped and
- * optional tasks that failed.
+ * Whether every task is done, except tasks that an operator has skipped,
+ * optional tasks that failed, and tasks of `finally`.
  */
 bool summary_is_done(struct engine *engine, uint32_t run);
+
+/* Return the outcome of a run, without its tasks of `finally`: "done",
+ * "failed", "cancelled" or "stopped"; NULL while it goes on by itself. */
+const char *summary_outcome(struct engine *engine, uint32_t run);
 
 #endif /* VIEW_SUMMARY_H */

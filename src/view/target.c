@@ -187,6 +187,16 @@ static enum err find_plain(struct target *out,
 
 /* --- groups ------------------------------------------------------------- */
 
+/* Whether a task needs an outcome that may not come. */
+static bool may_be_skipped(const struct plan_task *task)
+{
+    bool found = false;
+    for (uint32_t ix = 0; ix < task->need_count && !found; ix++) {
+        found = task->ons[ix] == PLAN_ON_FAILED;
+    }
+    return found;
+}
+
 /* Copy the tasks of a group to *out. */
 static void take_group(struct target_group *out,
                        const struct engine_run_view *view,
@@ -196,10 +206,17 @@ static void take_group(struct target_group *out,
     target_group_release(out);
     out->run_id = copy_text(view->id);
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        if (plan->tasks[ix].group == group) {
+        uint32_t of = plan->tasks[ix].group;
+        if (of != PLAN_NONE && plan_is_within(plan, of, group)) {
             out->task_ids = mem_resize(out->task_ids,
                                        out->count + 1,
                                        sizeof(out->task_ids[0]));
+            out->ends =
+                mem_resize(out->ends, out->count + 1, sizeof(out->ends[0]));
+            out->ends[out->count] = plan->tasks[ix].last ? TARGET_MAY_FAIL
+                                    : may_be_skipped(&plan->tasks[ix])
+                                        ? TARGET_MAY_SKIP
+                                        : TARGET_MUST_DO;
             out->task_ids[out->count++] = copy_text(plan->tasks[ix].id);
         }
     }
@@ -297,6 +314,7 @@ void target_group_release(struct target_group *group)
         mem_free(group->task_ids[ix]);
     }
     mem_free(group->task_ids);
+    mem_free(group->ends);
     mem_free(group->run_id);
     *group = (struct target_group){0};
 }

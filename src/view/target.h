@@ -28,10 +28,18 @@ struct target {
 /* What a name may denote. A group name selects one of its tasks. */
 enum target_kind { TARGET_TASK_OR_GROUP, TARGET_TASK_OR_RUN };
 
+/* How a task of a group may end, for the group to be done. */
+enum target_end {
+    TARGET_MUST_DO,
+    TARGET_MAY_SKIP, /* or be skipped: it needs the failure of another task */
+    TARGET_MAY_FAIL, /* or be skipped or failed: it comes last */
+};
+
 /* The tasks of a group. Starts as {0}. */
 struct target_group {
     char *run_id;
-    char **task_ids; /* in plan order */
+    char **task_ids;       /* in plan order */
+    enum target_end *ends; /* per task */
     uint32_t count;
 };
 

@@ -28,6 +28,7 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
             .token = row->token,
             .leader = row->task,
             .number = row->number,
+            .confined = row->confined,
             .row = attempt_row_of(row),
         };
     }
@@ -109,6 +110,7 @@ void task_log_add_json(struct strbuf *out,
     jsonw_text(&json, "run", target->run_id);
     jsonw_text(&json, "task", target->task_id);
     jsonw_int(&json, "attempt", log->number);
+    jsonw_bool(&json, "confined", log->confined);
     jsonw_text(&json, member, text);
     jsonw_finish(&json);
 }

@@ -14,6 +14,7 @@ struct task_log {
     uint64_t token;  /* 0: none */
     uint32_t leader; /* index of the task that owns the directory */
     uint32_t number;
+    bool confined; /* by a sandbox */
     struct attempt_row row;
 };
 

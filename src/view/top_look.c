@@ -24,9 +24,13 @@ enum {
  * transaction must not be shown forever. */
 #define ANEW_NS (INT64_C(10) * 1000000000)
 
+/* Maximum age of the forecast: it takes some tenths of a second to compute. */
+#define FORECAST_NS (INT64_C(10) * 1000000000)
+
 struct top_look {
     struct store_place place;
     char *only;
+    struct labels labels;
     struct glance glance;
     struct store_info info; /* read before the glance */
     bool seen;
@@ -39,11 +43,14 @@ struct top_look {
     bool drain;          /* derived from the events */
 };
 
-struct top_look *top_look_new(const struct store_place *place, const char *only)
+struct top_look *top_look_new(const struct store_place *place,
+                              const char *only,
+                              const struct labels *labels)
 {
     struct top_look *look = mem_zalloc(1, sizeof(*look));
     look->place = store_place_copy(place);
     look->only = only != NULL ? mem_strndup(only, strlen(only)) : NULL;
+    look->labels = *labels;
     look->model.run = MODEL_NONE;
     return look;
 }
@@ -136,6 +143,19 @@ static bool is_equal(const struct store_info *a, const struct store_info *b)
     return a->writes == b->writes && strcmp(a->id, b->id) == 0;
 }
 
+/* Give a new glance the last forecast, or a new one if that is old. */
+static void pass_forecast(struct glance *glance, struct eta *last_take)
+{
+    int64_t age_ns =
+        last_take != NULL ? glance->wall_ns - eta_wall_ns(last_take) : -1;
+    if (age_ns >= 0 && age_ns < FORECAST_NS) {
+        glance->eta = last_take;
+    } else {
+        eta_free(last_take);
+        glance->eta = eta_new(glance->view.engine, glance->wall_ns);
+    }
+}
+
 /* Reload everything. */
 static enum err load(struct top_look *look,
                      const struct store_info *info,
@@ -143,8 +163,11 @@ static enum err load(struct top_look *look,
                      struct diag *diag)
 {
     struct glance glance;
-    struct glance_options options = {.store = look->place.address,
-                                     .run = look->only};
+    struct glance_options options = {
+        .store = look->place.address,
+        .run = look->only,
+        .labels = look->labels,
+    };
     enum err err = glance_take(&glance, &options, diag);
     if (err == ERR_OK) {
         err = glance_read_times(&glance, look->only, diag);
@@ -156,6 +179,8 @@ static enum err load(struct top_look *look,
     store_close(glance.view.store);
     glance.view.store = NULL;
     model_release(&look->model);
+    pass_forecast(&glance, look->glance.eta);
+    look->glance.eta = NULL;
     glance_release(&look->glance);
     look->glance = glance;
     look->info = *info;

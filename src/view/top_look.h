@@ -13,9 +13,11 @@
 
 struct top_look;
 
-/* Create it, without reading the store. `only`: the run to show, NULL: any. */
+/* Create it, without reading the store. `only`: the run to show, NULL: any.
+ * The names of the labels must outlive it. */
 struct top_look *top_look_new(const struct store_place *place,
-                              const char *only);
+                              const char *only,
+                              const struct labels *labels);
 
 /* Free it. NULL is allowed. */
 void top_look_free(struct top_look *look);

@@ -8,7 +8,7 @@
 
 enum {
     LOG_BYTES_MAX = 64 << 20,
-    VARIABLES = 6,  /* set here, in addition to files */
+    VARIABLES = 7,  /* set here, in addition to files */
     WRAP_WORDS = 5, /* around the command of a program */
 };
 
@@ -52,6 +52,7 @@ static void set_all(struct environment *env,
     if (!work_is_program(&order->id)) {
         set(env, "PWD", order->folder, NULL); /* some programs rely on it */
         set(env, "SLUICE_WORKTREE", order->checkout ? order->folder : "", NULL);
+        set(env, "SLUICE_MESSAGES", dir, WORK_MESSAGES);
     }
     set(env, "SLUICE_STORE", launch->place->address, NULL);
     set(env, "SLUICE_RESULT", dir, "result");
@@ -131,10 +132,12 @@ static uint32_t wrap_program(const struct launch *launch,
     return count;
 }
 
-/* Build the words of the command; return their count. */
+/* Build the words of the command; return their count. sluice-agent itself is
+ * not confined: it confines its program. */
 static uint32_t add_words(const struct launch *launch,
                           const struct work_order *order,
                           const char *dir,
+                          const struct launch_prefix *prefix,
                           struct arena *arena,
                           const char **words)
 {
@@ -145,7 +148,17 @@ static uint32_t add_words(const struct launch *launch,
     if (order->agent) {
         words[count++] = launch->agent;
         words[count++] = dir;
-    } else if (order->argv == NULL) {
+    }
+    for (uint32_t ix = 0; ix < prefix->count; ix++) {
+        words[count++] = prefix->items[ix];
+    }
+    if (prefix->count > 0 && !order->agent) {
+        words[count++] = "--";
+    }
+    if (order->agent) {
+        return count;
+    }
+    if (order->argv == NULL) {
         words[count++] = "/bin/sh";
         words[count++] = "-c";
         words[count++] = order->shell;
@@ -162,15 +175,16 @@ enum err launch_start(const struct launch *launch,
                       struct diag *diag)
 {
     INVARIANT(order->shell != NULL || order->argv != NULL || order->agent ||
-              order->git.merge);
+              order->git.merge || order->git.base_gate);
     INVARIANT(!work_is_program(&order->id) || order->file_count > 0);
     INVARIANT(!work_is_program(&order->id) || order->git.repo == NULL);
     INVARIANT(order->want == WORK_RUN);
     struct environment env = {0};
     set_all(&env, launch, order, dir);
-    const char **words = arena_alloc(&env.arena,
-                                     count_words(order->argv) + WRAP_WORDS,
-                                     sizeof(words[0]));
+    struct launch_prefix prefix =
+        launch_prefix_of(launch, order, dir, &env.arena);
+    uint32_t most = count_words(order->argv) + prefix.count + WRAP_WORDS;
+    const char **words = arena_alloc(&env.arena, most, sizeof(words[0]));
     struct exec_request request = {
         .id = order->id.token,
         .nonce = order->id.nonce,
@@ -178,7 +192,7 @@ enum err launch_start(const struct launch *launch,
         .folder = order->folder,
         .prepare = order->prepare,
         .argv = words,
-        .argc = add_words(launch, order, dir, &env.arena, words),
+        .argc = add_words(launch, order, dir, &prefix, &env.arena, words),
         .env = env.items,
         .env_count = env.count,
         .timeout_ns = order->timeout_ns,
@@ -188,9 +202,11 @@ enum err launch_start(const struct launch *launch,
         .grace_ns = order->grace_ns,
         .log_bytes_max = LOG_BYTES_MAX,
     };
-    INVARIANT(request.argc <= count_words(order->argv) + WRAP_WORDS);
+    INVARIANT(request.argc <= most);
     if (order->git.repo != NULL) {
-        launch_wrap_git(launch, order, &env.arena, &request);
+        launch_wrap_git(launch, order, &prefix, &env.arena, &request);
+    } else {
+        request.prepare = launch_confine(&prefix, order->prepare, &env.arena);
     }
     INVARIANT(request.argc > 0);
     enum err err = put_files(launch, order, dir, diag);

@@ -18,8 +18,16 @@ struct launch {
     const struct work_machine *machine;
     void *ctx; /* of the machine */
     const struct store_place *place;
-    const char *git;   /* path of sluice-git */
-    const char *agent; /* path of sluice-agent */
+    const char *git;     /* path of sluice-git */
+    const char *agent;   /* path of sluice-agent */
+    const char *sandbox; /* path of sluice-sandbox */
+};
+
+/* The words before a command that confine it; `count` is 0: it is not
+ * confined. */
+struct launch_prefix {
+    const char **items;
+    uint32_t count;
 };
 
 /*
@@ -31,9 +39,20 @@ MUST_USE enum err launch_start(const struct launch *launch,
                                const char *dir,
                                struct diag *diag);
 
+/* launch_sandbox.c: the words that confine the commands of an order; and a
+ * shell command line that runs another one confined, NULL if it is NULL. */
+struct launch_prefix launch_prefix_of(const struct launch *launch,
+                                      const struct work_order *order,
+                                      const char *dir,
+                                      struct arena *arena);
+const char *launch_confine(const struct launch_prefix *prefix,
+                           const char *shell,
+                           struct arena *arena);
+
 /* launch_git.c: wrap the request in sluice-git, or make it a merge. */
 void launch_wrap_git(const struct launch *launch,
                      const struct work_order *order,
+                     const struct launch_prefix *prefix,
                      struct arena *arena,
                      struct exec_request *request);
 

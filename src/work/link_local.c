@@ -339,9 +339,16 @@ enum err link_local_open(struct link_local **out,
     attempt_boot_id(boot_id);
     struct strbuf git = {0};
     struct strbuf agent = {0};
+    struct strbuf sandbox = {0};
     enum err err = exec_find_program("sluice-git", "SLUICE_GIT", &git, diag);
     if (err == ERR_OK) {
         err = exec_find_program("sluice-agent", "SLUICE_AGENT", &agent, diag);
+    }
+    if (err == ERR_OK) {
+        err = exec_find_program("sluice-sandbox",
+                                "SLUICE_SANDBOX",
+                                &sandbox,
+                                diag);
     }
     if (err == ERR_OK) {
         struct link_local *link = mem_zalloc(1, sizeof(*link));
@@ -353,6 +360,7 @@ enum err link_local_open(struct link_local **out,
             .place = options->place,
             .git = strbuf_text(&git),
             .agent = strbuf_text(&agent),
+            .sandbox = strbuf_text(&sandbox),
             .boot_id = boot_id,
             .report = options->report,
             .link = options->ctx,
@@ -361,6 +369,7 @@ enum err link_local_open(struct link_local **out,
     }
     strbuf_release(&git);
     strbuf_release(&agent);
+    strbuf_release(&sandbox);
     return err;
 }
 

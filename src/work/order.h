@@ -41,28 +41,65 @@ struct work_file {
     size_t len;
 };
 
+/* The file of a session with messages of operators; $SLUICE_MESSAGES. */
+#define WORK_MESSAGES "messages"
+
 /* A task of a session, for sluice-git. */
 struct work_member {
     const char *task;
     const char *group;
     const char *title; /* or NULL */
+    const char *agent; /* of a merge: who implemented it, or NULL */
+};
+
+/* Paths inside a repository. */
+struct work_paths {
+    const char *const *items;
+    uint32_t count;
+};
+
+/* An attempt that is before a merge in its queue. */
+struct work_before {
+    const char *task;
+    const char *name;
 };
 
 /* Input of sluice-git, to run a session or to merge. */
 struct work_git {
     const char *repo; /* its name; NULL: no git repository */
     const char *base;
+    bool shared;        /* names of branches contain `repo`: see plan/twin.h */
     int64_t created_ns; /* of the run; distinguishes runs with the same name */
     bool merge;         /* merge, do not run a command */
+    bool base_gate;     /* gate the base, do not run a command */
     bool update;        /* of a merge: merge the base first */
     bool writes;        /* keep its commits */
     bool allow_empty;
+    bool pristine; /* a gate: its checkout has committed files only */
     uint32_t round;
-    const char *gate;    /* or NULL, as the next two */
-    const char *repair;  /* */
-    const char *message; /* of commits made for an agent */
+    const char *gate;       /* or NULL, as the next two */
+    const char *repair;     /* */
+    const char *message;    /* of commits made for an agent */
+    struct work_paths keep; /* may stay in a checkout between gates */
+    struct work_paths copy; /* from the repository's files to the checkout */
+    bool remote_keep;       /* the checkout can push */
+    bool fetch;             /* fetch the base before it is used */
+    bool once;              /* `prepare` only once in a checkout */
+    uint32_t gate_retry;    /* how often the gate runs again after a failure */
     const struct work_member *members;
     uint32_t member_count;
+    const struct work_before
+        *before; /* of a merge, in the order of the queue */
+    uint32_t before_count;
+};
+
+/* Confinement of a session: see exec/sandbox_view.h. Lists end with NULL. */
+struct work_sandbox {
+    bool on;
+    bool network;
+    const char *const *write; /* absolute, or beginning with ~ */
+    const char *const *read;
+    const char *const *env; /* names of variables */
 };
 
 /* All strings are borrowed for the call. */
@@ -90,6 +127,7 @@ struct work_order {
     int64_t checkpoint_ns;
     int64_t grace_ns;
     struct work_git git;
+    struct work_sandbox sandbox;
 };
 
 /* Whether it is a program of the plan, not a session. */

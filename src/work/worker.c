@@ -42,7 +42,8 @@ struct job {
     uint64_t token;
     char nonce[ATTEMPT_NONCE_BYTES];
     char *dir;
-    char *output; /* file for a program's output, or NULL */
+    char *output;   /* file for a program's output, or NULL */
+    char *messages; /* for a session, not written yet; or NULL */
     bool program;
     bool ours;      /* our spawn server has it */
     bool begun;     /* it has run: without a record, its files were removed */
@@ -89,6 +90,7 @@ struct worker *worker_new(const struct worker_options *options)
         .place = options->place,
         .git = keep(worker, options->git),
         .agent = keep(worker, options->agent),
+        .sandbox = keep(worker, options->sandbox),
     };
     return worker;
 }
@@ -97,6 +99,7 @@ static void release_job(struct job *job)
 {
     mem_free(job->dir);
     mem_free(job->output);
+    mem_free(job->messages);
 }
 
 void worker_free(struct worker *worker)
@@ -218,6 +221,29 @@ static void deliver(struct worker *worker, struct job *job)
     check(worker, job);
 }
 
+/* Write the messages of a job for its session. */
+static void write_messages(struct worker *worker, struct job *job)
+{
+    check(worker, job);
+    if (job->messages == NULL || job->phase != JOB_RUNNING) {
+        return; /* the report of its start calls this again */
+    }
+    struct strbuf text = {0};
+    struct diag diag = {0};
+    strbuf_adds(&text, job->messages);
+    enum err err = machine_of(worker)->put(worker->launch.ctx,
+                                           job->dir,
+                                           WORK_MESSAGES,
+                                           &text,
+                                           &diag);
+    if (err == ERR_OK) {
+        mem_set_text(&job->messages, NULL);
+    } else {
+        recheck(worker, job, TROUBLE_NS);
+    }
+    strbuf_release(&text);
+}
+
 /* Ensure that no shim can begin it; on failure, recheck and return false. */
 static bool fence(struct worker *worker, struct job *job)
 {
@@ -309,6 +335,7 @@ static void set_running(struct worker *worker,
         adopt(worker, job);
     }
     deliver(worker, job);
+    write_messages(worker, job);
     if (news) {
         report_start(worker, job);
     }
@@ -602,6 +629,17 @@ void worker_want(struct worker *worker, uint64_t token, enum work_want want)
     if (job != NULL && !job->told) {
         job->want = want;
         deliver(worker, job);
+    }
+}
+
+void worker_tell(struct worker *worker, uint64_t token, const char *text)
+{
+    struct job *job = find(worker, token);
+    if (job != NULL) {
+        INVARIANT(!job->program);
+        mem_set_text(&job->messages, text);
+        write_messages(worker, job);
+        check_awaited(worker, token);
     }
 }
 

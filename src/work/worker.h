@@ -29,6 +29,7 @@ struct worker_options {
     const struct store_place *place; /* of the store */
     const char *git;                 /* path of sluice-git */
     const char *agent;               /* path of sluice-agent */
+    const char *sandbox;             /* path of sluice-sandbox */
     const char *boot_id;             /* current boot */
     work_report_fn report;
     void *link; /* of the reports */
@@ -62,6 +63,12 @@ void worker_ask(struct worker *worker,
 /* Stop some work, now or as soon as it has started. Do nothing if it is unknown
  * here: then its final state was reported. */
 void worker_want(struct worker *worker, uint64_t token, enum work_want want);
+
+/*
+ * Replace the file `messages` of a session with this text, now or as soon as it
+ * has started, and again after a failure. Do nothing if it is unknown here.
+ */
+void worker_tell(struct worker *worker, uint64_t token, const char *text);
 
 /* The exit of a program call is recorded: remove its directory. */
 void worker_forget(struct worker *worker, const struct work_id *id);

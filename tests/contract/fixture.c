@@ -165,6 +165,8 @@ struct store_change fixture_run(uint32_t number, const char *id)
                 .text_bytes = 15,
                 .processors = 2,
                 .created_ns = 1700000000000000001,
+                .base_gates = true,
+                .not_before_ns = 1700000000000000099,
             },
     };
 }
@@ -296,6 +298,32 @@ struct store_change fixture_order(const char *verb)
     };
 }
 
+struct store_change fixture_gate(uint64_t token,
+                                 uint32_t place,
+                                 uint32_t run,
+                                 const char *repo,
+                                 const char *verdict)
+{
+    return (struct store_change){
+        .type = STORE_GATE,
+        .as.gate =
+            {
+                .token = token,
+                .place = place,
+                .run = run,
+                .repo = repo,
+                .tree = "t1",
+                .commit_id = "c1",
+                .command = "make test",
+                .verdict = verdict,
+                .tries = 2,
+                .wall_ns = 1700000000000000009,
+                .tested_by = "wave, api-1/merge",
+                .output = strcmp(verdict, "failed") == 0 ? "no" : NULL,
+            },
+    };
+}
+
 enum err fixture_write(struct store *store,
                        uint64_t epoch,
                        const struct store_change *changes,
@@ -351,6 +379,7 @@ struct store *fixture_take_filled(struct fixture *fixture, uint64_t *epoch_out)
                     .run = 1,
                     .number = 1,
                     .file = "more.yaml",
+                    .key = "issue 7",
                     .text = "a\0b",
                     .text_bytes = 3,
                 },
@@ -409,7 +438,8 @@ static const char *shown(const char *text)
 static enum err add_run(void *ctx, const struct store_run *run)
 {
     strbuf_addf(ctx,
-                "run %u %s \"%s\" %s %s %u %" PRId64 " %d%d%d%u %u\n",
+                "run %u %s \"%s\" %s %s %u %" PRId64 " %d %" PRId64
+                " %d%d%d%u %u %u %u%d\n",
                 run->number,
                 run->id,
                 run->name,
@@ -417,21 +447,27 @@ static enum err add_run(void *ctx, const struct store_run *run)
                 run->folder,
                 run->processors,
                 run->created_ns,
+                run->base_gates,
+                run->not_before_ns,
                 run->finished,
                 run->paused,
                 run->cancelled,
                 run->barrier,
-                run->completions);
+                run->completions,
+                run->owed,
+                run->stopped,
+                run->deadline_over);
     return ERR_OK;
 }
 
 static enum err add_fragment(void *ctx, const struct store_fragment *fragment)
 {
     strbuf_addf(ctx,
-                "fragment %u.%u %s [%.*s]\n",
+                "fragment %u.%u %s %s [%.*s]\n",
                 fragment->run,
                 fragment->number,
                 fragment->file,
+                shown(fragment->key),
                 (int)fragment->text_bytes,
                 fragment->text);
     return ERR_OK;
@@ -494,7 +530,7 @@ static enum err add_task(void *ctx, const struct store_task *task)
                 task->version,
                 task->token);
     strbuf_addf(ctx,
-                " %u %u %u %u %u %u %u %u %s %s %g %" PRId64 " %s\n",
+                " %u %u %u %u %u %u %u %u %s %s %g %" PRId64 " %s %s\n",
                 task->leader,
                 task->place,
                 task->attempts,
@@ -507,7 +543,8 @@ static enum err add_task(void *ctx, const struct store_task *task)
                 shown(task->feedback),
                 task->usd,
                 task->tokens,
-                shown(task->carry));
+                shown(task->carry),
+                shown(task->outputs));
     return ERR_OK;
 }
 
@@ -545,6 +582,27 @@ static enum err add_attempt(void *ctx, const struct store_attempt *attempt)
     return ERR_OK;
 }
 
+static enum err add_gate(void *ctx, const struct store_gate *gate)
+{
+    strbuf_addf(ctx,
+                "gate %" PRIu64 ".%u %u.%u %s %s %s \"%s\" %s %u %" PRId64
+                " %s %s\n",
+                gate->token,
+                gate->place,
+                gate->run,
+                gate->task,
+                gate->repo,
+                gate->tree,
+                gate->commit_id,
+                gate->command,
+                gate->verdict,
+                gate->tries,
+                gate->wall_ns,
+                gate->tested_by,
+                shown(gate->output));
+    return ERR_OK;
+}
+
 static enum err add_command(void *ctx, const struct store_command *command)
 {
     strbuf_addf(ctx,
@@ -572,6 +630,7 @@ enum err fixture_add_rows(struct store *store,
         .setting = add_setting,
         .task = add_task,
         .attempt = add_attempt,
+        .gate = add_gate,
         .command = add_command,
     };
     struct store_info info;

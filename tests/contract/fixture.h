@@ -81,6 +81,11 @@ fixture_claim(uint64_t token, uint32_t run, uint32_t task, uint32_t number);
 struct store_change fixture_end(uint64_t token);
 struct store_change
 fixture_event(uint32_t run, uint32_t task, const char *state);
+struct store_change fixture_gate(uint64_t token,
+                                 uint32_t place,
+                                 uint32_t run,
+                                 const char *repo,
+                                 const char *verdict);
 struct store_change fixture_order(const char *verb);
 
 /* Write changes as one batch. */

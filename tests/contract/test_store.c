@@ -28,15 +28,15 @@ static void what_was_written_is_read_back_column_by_column(void **state)
     struct strbuf text = fixture_contents(store);
     static const char *const lines[] = {
         "run 1 wave \"A wave\" plan.yaml /somewhere 2 "
-        "1700000000000000001 0000 0\n",
-        "fragment 1.0 plan.yaml [tasks:\n- id: a\n]\n",
-        "fragment 1.1 more.yaml [a",
+        "1700000000000000001 1 1700000000000000099 0000 0 0 00\n",
+        "fragment 1.0 plan.yaml (null) [tasks:\n- id: a\n]\n",
+        "fragment 1.1 more.yaml issue 7 [a",
         "limit 1.sessions 4 50\n",
         "executor claude 1 2 1 3 1 4 1 5 6 7 1 no credit\n",
         "setting usage {\"percent\":50}\n",
         "task 1.0 group/stage claimed 5 2 100 18446744073709551615 -1 "
         "9223372036854775807 7 8 0 4294967295 1 2 3 4 5 6 0 because (null) "
-        "1.25 77 (null)\n",
+        "1.25 77 (null) (null)\n",
         "attempt 1 1.0.1 1 7 claimed 1 11111111-2222-3333-4444-555555555555 0 "
         "0 "
         "1700000000000000002 0 0 (null) (null) (null) -1 0 0 0 0 0\n",
@@ -93,24 +93,34 @@ static void what_was_acknowledged_is_there_after_opening_again(void **state)
     strbuf_release(&after);
 }
 
+/* All columns of a run that can change, and one that cannot. */
+static struct store_change later_run(void)
+{
+    return (struct store_change){
+        .type = STORE_RUN_SET,
+        .as.run =
+            {
+                .number = 1,
+                .not_before_ns = 5,
+                .finished = true,
+                .paused = true,
+                .cancelled = true,
+                .barrier = 7,
+                .completions = 9,
+                .owed = 2,
+                .stopped = 2,
+                .deadline_over = true,
+            },
+    };
+}
+
 static void a_later_row_replaces_the_earlier_one(void **state)
 {
     uint64_t epoch = 0;
     struct store *store = fixture_take_filled(*state, &epoch);
     struct store_change changes[] = {
         fixture_task(1, 1, "ready"),
-        {
-            .type = STORE_RUN_SET,
-            .as.run =
-                {
-                    .number = 1,
-                    .finished = true,
-                    .paused = true,
-                    .cancelled = true,
-                    .barrier = 7,
-                    .completions = 9,
-                },
-        },
+        later_run(),
         {
             .type = STORE_LIMIT_SET,
             .as.limit = {.run = 1, .name = "sessions", .max = 2},
@@ -133,9 +143,10 @@ static void a_later_row_replaces_the_earlier_one(void **state)
     changes[0].as.task.reason = NULL;
     changes[0].as.task.feedback = "do it again";
     changes[0].as.task.carry = "{\"after\":\"changes\"}";
+    changes[0].as.task.outputs = "{\"url\":\"here\"}";
     fixture_write_ok(store, epoch, changes, ARRAY_COUNT(changes));
     struct strbuf text = fixture_contents(store);
-    fixture_assert_contains(&text, " 1117 9\n");
+    fixture_assert_contains(&text, " 1700000000000000099 1117 9 2 21\n");
     fixture_assert_contains(&text, "limit 1.sessions 2 0\n");
     fixture_assert_contains(&text,
                             "executor aider 0 0 0 0 0 0 0 0 0 0 0 (null)\n"
@@ -147,7 +158,7 @@ static void a_later_row_replaces_the_earlier_one(void **state)
     fixture_assert_contains(
         &text,
         " 0 1 2 3 4 5 6 4294967295 (null) do it again 1.25 77 "
-        "{\"after\":\"changes\"}\n");
+        "{\"after\":\"changes\"} {\"url\":\"here\"}\n");
     fixture_assert_contains(&text, "{\"ok\":true}\n");
     fixture_assert_contains(
         &text,

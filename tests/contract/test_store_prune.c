@@ -71,6 +71,8 @@ static void fill(struct store *store, uint64_t epoch)
         fixture_claim(2, 2, 0, 1),
         fixture_claim(3, 1, 1, 1),
         fixture_end(3),
+        fixture_gate(1, 0, 1, "/api", "passed"),
+        fixture_gate(2, 0, 2, "/api", "failed"),
         fixture_event(1, 0, "ready"), /* 1 */
         fixture_event(1, 0, "running"),
         fixture_event(2, 0, "ready"), /* 3 */
@@ -78,6 +80,7 @@ static void fill(struct store *store, uint64_t epoch)
         fixture_event(2, 0, "running"), /* 5 */
         fixture_event(1, 1, "ready"),
         fixture_event(1, 1, "done"), /* 7 */
+        setting("base/1/0", "4"),
         setting("budget/1/0", "5"),
         setting("budget/12/0", "6"),
         setting("expected/1", "[]"),
@@ -120,12 +123,14 @@ static void expect_only_young(struct store *store)
     static const char *const gone[] = {
         "run 1 ",
         "task 1.",
+        "gate 1.",
         "budget/1/",
         "expected/1",
     };
     static const char *const kept[] = {
         "run 2 young",
         "task 2.0",
+        "gate 2.0 2.0",
         "setting budget/12/0 6",
         "setting history/implement {\"count\":2}",
         "setting pruned/old {\"number\":1,\"name\":",

@@ -206,12 +206,79 @@ static void a_range_gives_its_events_in_order(void **state)
     store_close(store);
 }
 
+static void gates_are_found_by_repository_by_run_and_the_last_ones(void **state)
+{
+    struct store *store = take_two(*state);
+    uint64_t epoch = 1;
+    struct store_change changes[] = {
+        fixture_gate(2, 0, 2, "/api", "failed"),
+        fixture_gate(2, 1, 2, "/api", "passed"),
+        fixture_gate(1, 0, 1, "/ui", "flaky"),
+        fixture_gate(3, 0, 2, "/ui", "passed"),
+    };
+    fixture_write_ok(store, epoch, changes, ARRAY_COUNT(changes));
+    struct strbuf text = ask(store, (struct store_query){.repo = "/api"});
+    fixture_assert_contains(&text,
+                            "gate 2.0 2.0 /api t1 c1 \"make test\" failed 2 "
+                            "1700000000000000009 wave, api-1/merge no\n"
+                            "gate 2.1 2.0 /api t1 c1 \"make test\" passed 2 "
+                            "1700000000000000009 wave, api-1/merge (null)\n");
+    fixture_assert_lacks(&text, "gate 1.");
+    fixture_assert_lacks(&text, "gate 3.");
+    strbuf_release(&text);
+    text = ask(store, (struct store_query){.gates = 2});
+    fixture_assert_lacks(&text, "gate 1.");
+    fixture_assert_lacks(&text, "gate 2.0");
+    fixture_assert_contains(&text, "gate 2.1");
+    fixture_assert_contains(&text, "gate 3.0");
+    strbuf_release(&text);
+    text = ask(store, (struct store_query){0});
+    fixture_assert_contains(&text, "gate 1.0");
+    fixture_assert_lacks(&text, "gate 2.");
+    strbuf_release(&text);
+    text = ask(store, (struct store_query){.run = "second"});
+    fixture_assert_lacks(&text, "gate 1.");
+    fixture_assert_contains(&text, "gate 3.0");
+    strbuf_release(&text);
+    struct strbuf faults = {0};
+    assert_int_equal(fixture_verify(store, &faults, NULL), ERR_OK);
+    fixture_assert_lacks(&faults, "table gate");
+    strbuf_clear(&faults);
+    changes[0] = fixture_gate(99, 0, 1, "/api", "passed");
+    fixture_write_ok(store, epoch, changes, 1);
+    assert_int_equal(fixture_verify(store, &faults, NULL), ERR_OK);
+    fixture_assert_contains(&faults,
+                            "table gate, row 99.0: the token was never given "
+                            "out");
+    strbuf_release(&faults);
+    store_close(store);
+}
+
+static void a_verdict_is_stored_once(void **state)
+{
+    struct store *store = take_two(*state);
+    struct store_change changes[] = {fixture_gate(1, 0, 1, "/ui", "passed")};
+    struct diag diag = {0};
+    fixture_write_ok(store, 1, changes, 1);
+    struct strbuf before = fixture_contents(store);
+    assert_int_equal(fixture_write(store, 1, changes, 1, &diag), ERR_CONFLICT);
+    changes[0] = fixture_gate(1, 1, 7, "/ui", "passed"); /* no such run */
+    assert_int_equal(fixture_write(store, 1, changes, 1, &diag), ERR_CONFLICT);
+    struct strbuf after = fixture_contents(store);
+    assert_string_equal(strbuf_text(&before), strbuf_text(&after));
+    strbuf_release(&before);
+    strbuf_release(&after);
+    store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         FIXTURE_EACH(a_query_finds_one_thing),
         FIXTURE_EACH(a_query_gives_what_it_asks_for),
         FIXTURE_EACH(a_range_gives_its_events_in_order),
+        FIXTURE_EACH(a_verdict_is_stored_once),
+        FIXTURE_EACH(gates_are_found_by_repository_by_run_and_the_last_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

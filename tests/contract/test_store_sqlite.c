@@ -225,11 +225,11 @@ static void a_newer_schema_is_refused_with_both_versions(void **state)
         expect_refusal(fixture,
                        (enum store_mode)mode,
                        ERR_UNAVAILABLE,
-                       "supports versions up to 4");
+                       "supports versions up to 7");
     }
     tamper(fixture, "PRAGMA user_version = 0");
     expect_refusal(fixture, STORE_READ, ERR_CORRUPT, "no version");
-    tamper(fixture, "PRAGMA user_version = 4");
+    tamper(fixture, "PRAGMA user_version = 7");
     struct store *store = fixture_open(fixture, STORE_READ);
     store_close(store);
 }

@@ -2,16 +2,22 @@
 /*
  * Any bytes as a plan. A plan that is read must hold what plan.h promises.
  * Then a fragment is tried on it: what stands behind "%%%", or the second half
- * of the bytes. More than once, because the second time finds names taken.
+ * of the bytes. More than once, because the second time finds names taken. The
+ * bytes are also tried as the settings of a store.
  */
 #include "base/invariant.h"
+#include "plan/load.h"
 #include "plan/plan.h"
+#include "plan/site.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* In the year 2026 */
+#define NOW_NS INT64_C(1780000000000000000)
 
 /* Every index is in range, every list sorted, every text there. */
 static void check_task(const struct plan *plan, uint32_t ix)
@@ -23,7 +29,7 @@ static void check_task(const struct plan *plan, uint32_t ix)
     INVARIANT(task->group == PLAN_NONE || task->group < plan->group_count);
     INVARIANT(task->repo == PLAN_NONE || task->repo < plan->repo_count);
     int kinds = (task->run.shell != NULL) + (task->run.argv != NULL) +
-                task->merge + (task->agent != PLAN_NONE);
+                task->merge + task->base_gate + (task->agent != PLAN_NONE);
     INVARIANT(kinds == 1);
     INVARIANT(task->agent == PLAN_NONE || task->agent < plan->agent_count);
     INVARIANT(!task->merge || task->repo != PLAN_NONE);
@@ -35,6 +41,14 @@ static void check_task(const struct plan *plan, uint32_t ix)
         INVARIANT(task->needs[at] < plan->task_count);
         INVARIANT(task->needs[at] != ix);
         INVARIANT(at == 0 || task->needs[at - 1] < task->needs[at]);
+        INVARIANT(task->ons[at] <= PLAN_ON_ANY);
+    }
+    INVARIANT(plan_is_within(plan, task->group, task->scope));
+    INVARIANT(task->scope == PLAN_NONE || plan->groups[task->scope].has_last);
+    INVARIANT(!task->last || task->settings.optional);
+    for (uint32_t at = 1; at < task->labels.count; at++) {
+        INVARIANT(strcmp(task->labels.items[at - 1], task->labels.items[at]) <
+                  0);
     }
     for (uint32_t at = 0; at < task->use_count; at++) {
         INVARIANT(task->uses[at].limit < plan->limit_count);
@@ -58,14 +72,29 @@ static void check_plan(const struct plan *plan)
         in_groups += plan->tasks[ix].group != PLAN_NONE ? 1 : 0;
     }
     for (uint32_t ix = 0; ix < plan->group_count; ix++) {
-        counted += plan->groups[ix].task_count;
-        INVARIANT(plan->groups[ix].task_count > 0);
+        const struct plan_group *group = &plan->groups[ix];
+        counted += group->task_count;
+        INVARIANT(group->parent == PLAN_NONE || group->parent < ix);
     }
     INVARIANT(in_groups == counted);
     for (uint32_t ix = 0; ix < plan->edge_count; ix++) {
         INVARIANT(plan->edges[ix].dependent < plan->task_count);
         INVARIANT(plan->edges[ix].need < plan->task_count);
     }
+}
+
+/* The core accepts what the reader accepts, but for the number of tasks. */
+static void load(const struct plan *plan)
+{
+    struct sched *sched = sched_new();
+    struct load *loader = load_new(sched);
+    struct load_run *run = NULL;
+    struct diag diag = {0};
+    struct load_options options = {.start_ns = NOW_NS, .not_before_ns = NOW_NS};
+    enum err err = load_plan(loader, 0, plan, &options, &run, &diag);
+    INVARIANT(err == ERR_OK || err == ERR_LIMIT);
+    load_free(loader);
+    sched_free(sched);
 }
 
 /* Add a fragment; take it back when it was accepted and `undo` is set. */
@@ -90,6 +119,22 @@ try_fragment(struct plan *plan, const char *text, size_t len, bool undo)
     plan_errors_release(&errors);
 }
 
+/* The same bytes as the settings of a store. */
+static void try_settings(const char *text, size_t len)
+{
+    struct site site;
+    struct plan_errors errors = {0};
+    bool good = site_read(&site, text, len, &errors);
+    INVARIANT(good == (errors.count == 0));
+    INVARIANT(good || site.limit_count == 0);
+    for (uint32_t ix = 0; ix < site.limit_count; ix++) {
+        INVARIANT(site.limits[ix].name[0] != '\0');
+        INVARIANT(site.limits[ix].max >= 0);
+    }
+    site_release(&site);
+    plan_errors_release(&errors);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data;
@@ -101,6 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                  .processors = 2};
     struct plan_errors errors = {0};
     struct plan *plan = NULL;
+    try_settings(text, len);
     bool read = plan_read(&plan, &source, &errors);
     INVARIANT(read == (plan != NULL) && read == (errors.count == 0));
     plan_errors_release(&errors);
@@ -108,9 +154,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const char *rest = mark != NULL ? mark + 3 : text + size / 2;
         size_t rest_len = (size_t)(text + size - rest);
         check_plan(plan);
+        (void)plan_find_past(plan, NOW_NS, &errors);
+        plan_errors_release(&errors);
         try_fragment(plan, rest, rest_len, true);
         try_fragment(plan, rest, rest_len, false);
         try_fragment(plan, rest, rest_len, false);
+        load(plan);
     }
     plan_free(plan);
     return 0;

@@ -28,15 +28,19 @@ static void check_text(const char *text)
 
 static void check_result(const struct attempt_result *result)
 {
-    INVARIANT(!result->has_outcome || result->outcome < OUTCOME_LOST);
+    INVARIANT(!result->has_outcome || result->outcome < OUTCOME_LOST ||
+              result->outcome == OUTCOME_LATER);
     check_text(result->reason);
-    INVARIANT(result->retry_at_ns >= 0);
+    INVARIANT(result->retry_at_ns >= 0 && result->retry_after_ns >= 0);
+    check_text(result->outputs);
     INVARIANT(result->input_tokens >= 0 && result->output_tokens >= 0);
     INVARIANT(result->usd >= 0 && result->usd <= 1e9);
     for (uint32_t ix = 0; ix < result->task_count; ix++) {
         const struct attempt_task_result *task = &result->tasks[ix];
         INVARIANT(task->task != NULL && task->task[0] != '\0');
-        INVARIANT(task->outcome < OUTCOME_LOST);
+        INVARIANT(task->outcome < OUTCOME_LOST ||
+                  task->outcome == OUTCOME_LATER);
+        check_text(task->outputs);
         check_text(task->task);
         check_text(task->reason);
     }

@@ -32,7 +32,17 @@ enum case_feature {
     WITH_REFUSALS = 1 << 10,
     WITH_UNITS = 1 << 11,
     WITH_CRASHES = 1 << 12,
-    WITH_ALL = (1 << 13) - 1,
+    WITH_GUARDS = 1 << 13,
+    WITH_SHARE = 1 << 14,
+    WITH_PRIORITY = 1 << 15,
+    WITH_GOAL = 1 << 16,
+    WITH_KINDS = 1 << 17, /* of needs */
+    WITH_LAST = 1 << 18,
+    WITH_APPROVAL = 1 << 19,
+    WITH_TIMES = 1 << 20,  /* before which nothing starts, and of snoozes */
+    WITH_STOPS = 1 << 21,  /* of runs: by failures and deadlines */
+    WITH_WISHES = 1 << 22, /* of operators: rerun, priority, first */
+    WITH_ALL = (1 << 23) - 1,
 };
 
 struct case_recipe {

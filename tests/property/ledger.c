@@ -93,14 +93,20 @@ void ledger_add(struct ledger *ledger, const struct sched_addition *addition)
     if (run->task_count == 0) {
         run->first_task = ledger->task_count;
         run->first_group = ledger->group_count;
+        run->first_scope = ledger->scope_count;
     }
     run->task_count += addition->task_count;
     run->group_count += addition->group_count;
+    run->scope_count += addition->scope_count;
     for (uint32_t ix = 0; ix < addition->group_count; ix++) {
         add_group(ledger, &addition->groups[ix]);
     }
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
         add_task(ledger, &addition->tasks[ix]);
+    }
+    for (uint32_t ix = 0; ix < addition->scope_count; ix++) {
+        must_be(ledger->scope_count < MODEL_SCOPES);
+        ledger->scopes[ledger->scope_count++] = addition->scopes[ix];
     }
     for (uint32_t ix = 0; ix < addition->need_count; ix++) {
         must_be(ledger->need_count < MODEL_NEEDS);
@@ -170,6 +176,8 @@ static void make_tasks(const struct ledger *ledger,
         .task_count = run->task_count,
         .needs = needs,
         .need_count = need_count,
+        .scopes = ledger->scopes + run->first_scope,
+        .scope_count = run->scope_count,
         .records = records,
     };
     struct sched_rejection rejection;
@@ -307,6 +315,22 @@ static bool same_why(const struct why *a, const struct why *b)
            (named || (full_a && full_b));
 }
 
+static void log_derived(struct strbuf *log,
+                        struct task_id id,
+                        const struct sched_task *task)
+{
+    strbuf_addf(log,
+                "task %u: state %d unmet %u rank %lld tier %u%s%s%s\n",
+                id.v,
+                (int)task->state,
+                task->unmet,
+                (long long)task->rank_ns,
+                task->tier,
+                task->background ? " background" : "",
+                task->aged ? " aged" : "",
+                task->group_open ? " open" : "");
+}
+
 static const char *compare_task(struct sched *live,
                                 struct sched *made,
                                 struct task_id id,
@@ -328,7 +352,8 @@ static const char *compare_task(struct sched *live,
         return "a record differs from the live one";
     }
     if (!same_task(&task_a, &task_b)) {
-        strbuf_addf(log, "task %u: state %d\n", id.v, (int)task_a.state);
+        log_derived(log, id, &task_a);
+        log_derived(log, id, &task_b);
         return "what follows from the records differs from the live one";
     }
     if (!same_why(&why_a, &why_b)) {
@@ -349,7 +374,9 @@ static const char *compare_task(struct sched *live,
 static bool same_run(struct sched_run_record a, struct sched_run_record b)
 {
     return a.paused == b.paused && a.cancelled == b.cancelled &&
-           a.barrier == b.barrier && a.completions == b.completions;
+           a.barrier == b.barrier && a.completions == b.completions &&
+           a.owed == b.owed && a.stopped == b.stopped &&
+           a.deadline_over == b.deadline_over;
 }
 
 static bool same_provider(struct sched_provider_record a,

@@ -22,6 +22,8 @@ struct ledger_run {
     uint32_t task_count;
     uint32_t first_group;
     uint32_t group_count;
+    uint32_t first_scope;
+    uint32_t scope_count;
 };
 
 struct ledger {
@@ -40,6 +42,8 @@ struct ledger {
     uint32_t group_count;
     struct sched_need needs[MODEL_NEEDS];
     uint32_t need_count;
+    struct sched_scope_spec scopes[MODEL_SCOPES];
+    uint32_t scope_count;
     uint32_t newest_run; /* that something was added to */
     bool mixed;          /* runs were added to in turns: indices would differ */
 

@@ -2,7 +2,7 @@
 /* Adding to the model: what is needed of which limit, and what is refused. */
 #include "tests/property/model.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 void model_add_provider(struct model *model, const struct provider_spec *spec)
 {
@@ -23,8 +23,11 @@ void model_add_run(struct model *model, const struct sched_run_spec *spec)
     uint32_t first = model->limit_count;
     model->runs[run] = (struct model_run){
         .policy = spec->policy,
+        .goal = spec->goal,
+        .first_limit = first,
         .sync_every = spec->sync_every,
         .sync_drain = spec->sync_drain,
+        .deadline_ns = spec->deadline_ns,
     };
     for (uint32_t ix = 0; ix < spec->limit_count; ix++) {
         struct model_limit *limit = &model->limits[model->limit_count++];
@@ -55,6 +58,7 @@ static uint32_t pools_of(const struct model *model,
                          struct model_pool *pools)
 {
     uint32_t count = 0;
+    bool defer = !hold_group && model->classes[task->class_id.v].defer;
     for (uint32_t ix = 0; ix < model->limit_count; ix++) {
         const struct model_limit *limit = &model->limits[ix];
         uint32_t units = 0;
@@ -86,6 +90,7 @@ static uint32_t pools_of(const struct model *model,
                 .share = share != ID_NONE ? 1000 + share : ix,
                 .key = key,
                 .units = hold_group || units == 0 ? 1 : units,
+                .background = defer && limit->spec.background ? 1 : 0,
             };
         }
     }
@@ -100,6 +105,31 @@ add_group(struct model *model, uint32_t run, const struct sched_task_spec *like)
     model->groups[ix].pool_count =
         pools_of(model, run, true, like, model->groups[ix].pools);
     return ix;
+}
+
+static bool same_pools(const struct model_pool *a,
+                       uint32_t a_count,
+                       const struct model_pool *b,
+                       uint32_t b_count)
+{
+    return a_count == b_count && memcmp(a, b, a_count * sizeof(a[0])) == 0;
+}
+
+/* Whether two tasks have equal needs in every respect. */
+static bool same_shape(const struct model *model,
+                       const struct model_task *a,
+                       const struct model_task *b)
+{
+    const struct model_group *group_a = &model->groups[a->group];
+    const struct model_group *group_b = &model->groups[b->group];
+    return a->run == b->run && a->class_ix == b->class_ix &&
+           a->provider == b->provider && a->batch_key == b->batch_key &&
+           a->guard == b->guard && a->last == b->last &&
+           same_pools(a->pools, a->pool_count, b->pools, b->pool_count) &&
+           same_pools(group_a->pools,
+                      group_a->pool_count,
+                      group_b->pools,
+                      group_b->pool_count);
 }
 
 static void
@@ -118,11 +148,24 @@ add_task(struct model *model, uint32_t run, const struct sched_task_spec *spec)
         .provider = spec->provider.v,
         .batch_key = spec->batch_key,
         .rework_to = spec->rework_to,
+        .guard = spec->guard,
+        .priority = spec->priority,
+        .scope = spec->scope,
+        .last = spec->last,
+        .approve = spec->approve,
+        .not_before_ns = spec->not_before_ns,
         .failure = spec->failure,
         .estimate_ns = spec->estimate_ns,
         .leader = model->task_count,
     };
+    model_disapprove(t);
     t->pool_count = pools_of(model, run, false, spec, t->pools);
+    /* The first task of its kind gives the shape its number. */
+    t->shape = 0;
+    while (t->shape < model->task_count &&
+           !same_shape(model, t, &model->tasks[t->shape])) {
+        t->shape++;
+    }
     model->task_count++;
 }
 
@@ -152,11 +195,6 @@ has_cycle(const struct sched_need *needs, uint32_t count, uint32_t tasks)
     return left > 0;
 }
 
-static bool is_pending(const struct model_task *task)
-{
-    return task->state == TASK_WAITING || task->state == TASK_READY;
-}
-
 static enum err check(const struct model *model,
                       const struct sched_addition *addition)
 {
@@ -178,84 +216,16 @@ static enum err check(const struct model *model,
             return ERR_INVALID;
         }
         if (need.dependent < model->task_count &&
-            !is_pending(&model->tasks[need.dependent])) {
+            !model_is_pending(&model->tasks[need.dependent])) {
             return ERR_CONFLICT;
+        }
+        if (model_needs_last(model, addition, need)) {
+            return ERR_INVALID;
         }
         all[count++] = need;
     }
     uint32_t total = model->task_count + addition->task_count;
     return has_cycle(all, count, total) ? ERR_INVALID : ERR_OK;
-}
-
-/*
- * Which tasks nobody can ever pass: those that ended badly, and those that
- * have started or ended and need such a one.
- */
-static void find_dead(const struct model *model, bool *dead)
-{
-    for (uint32_t ix = 0; ix < model->task_count; ix++) {
-        const struct model_task *t = &model->tasks[ix];
-        bool bad = t->state == TASK_SKIPPED || t->state == TASK_CANCELLED ||
-                   t->state == TASK_FAILED;
-        bool met =
-            t->failure.optional && t->state != TASK_CANCELLED && !t->cascaded;
-        dead[ix] = bad && !met;
-    }
-    bool changed = true;
-    while (changed) {
-        changed = false;
-        for (uint32_t ix = 0; ix < model->need_count; ix++) {
-            struct sched_need need = model->needs[ix];
-            if (dead[need.need] && !dead[need.dependent] &&
-                !is_pending(&model->tasks[need.dependent])) {
-                dead[need.dependent] = true;
-                changed = true;
-            }
-        }
-    }
-}
-
-void model_cut(struct model *model)
-{
-    bool dead[MODEL_TASKS];
-    bool changed = true;
-    while (changed) {
-        changed = false;
-        find_dead(model, dead);
-        for (uint32_t ix = 0; ix < model->need_count; ix++) {
-            struct model_task *t = &model->tasks[model->needs[ix].dependent];
-            if (is_pending(t) && dead[model->needs[ix].need]) {
-                t->state = TASK_SKIPPED;
-                t->cascaded = true;
-                t->backing_off = false;
-                changed = true;
-            }
-        }
-    }
-}
-
-/* What is added behind a dead end is skipped at once, and all behind it. */
-static void skip_new(struct model *model, uint32_t first_need)
-{
-    bool dead[MODEL_TASKS];
-    bool changed = true;
-    while (changed) {
-        changed = false;
-        find_dead(model, dead);
-        for (uint32_t ix = 0; ix < model->need_count; ix++) {
-            struct sched_need need = model->needs[ix];
-            struct model_task *t = &model->tasks[need.dependent];
-            const struct model_task *of = &model->tasks[need.need];
-            bool behind = of->state == TASK_SKIPPED && of->cascaded;
-            bool cut_off = ix >= first_need ? dead[need.need] : behind;
-            if (is_pending(t) && cut_off) {
-                t->state = TASK_SKIPPED;
-                t->cascaded = true;
-                t->backing_off = false;
-                changed = true;
-            }
-        }
-    }
 }
 
 enum err model_add(struct model *model,
@@ -279,14 +249,21 @@ enum err model_add(struct model *model,
         };
         (void)add_group(model, addition->run.v, &like);
     }
+    for (uint32_t ix = 0; ix < addition->scope_count; ix++) {
+        model->scopes[model->scope_count++] = (struct model_scope){
+            .run = addition->run.v,
+            .parent = addition->scopes[ix].parent,
+        };
+    }
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
         add_task(model, addition->run.v, &addition->tasks[ix]);
     }
-    uint32_t first_need = model->need_count;
     for (uint32_t ix = 0; ix < addition->need_count; ix++) {
         model->needs[model->need_count++] = addition->needs[ix];
     }
-    skip_new(model, first_need);
+    model_measure(model);
+    /* What is added behind a dead end is skipped at once. */
+    model_cut(model);
     /* The same input, not another one. */
     model->event_seq--;
     return model_apply(model, &tick);

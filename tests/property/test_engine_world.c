@@ -248,6 +248,10 @@ static int run_all(uint64_t first, uint64_t cases, uint32_t always)
 
 int main(int argc, char **argv)
 {
+    /* Times of day of plans are local. */
+    if (setenv("TZ", "UTC", 1) != 0) {
+        return 1;
+    }
     if (argc == 5 && strcmp(argv[1], "--replay") == 0) {
         struct world_options options = {
             .seed = strtoull(argv[2], NULL, 10),

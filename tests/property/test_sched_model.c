@@ -2,7 +2,7 @@
 /*
  * Random cases through the scheduler and through the model: see case.h.
  *
- * usage: test_sched_model [--cases N] [--first SEED]
+ * usage: test_sched_model [--cases N] [--first SEED] [--features MASK]
  *        test_sched_model --replay SEED TASKS EVENTS FEATURES
  * A failing case is made smaller, then printed as the line that replays it.
  */
@@ -18,6 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Features that are used at all. */
+static uint32_t allowed = WITH_ALL;
+
 /* Features of a seed: mostly all, sometimes some, to see them alone. */
 static struct case_recipe recipe_of(uint64_t seed)
 {
@@ -32,6 +35,7 @@ static struct case_recipe recipe_of(uint64_t seed)
     if (rng_below(&rng, 3) == 0) {
         recipe.features = rng_below(&rng, WITH_ALL + 1);
     }
+    recipe.features &= allowed;
     return recipe;
 }
 
@@ -168,6 +172,8 @@ int main(int argc, char **argv)
             cases = strtoull(argv[ix + 1], NULL, 10);
         } else if (strcmp(argv[ix], "--first") == 0) {
             first = strtoull(argv[ix + 1], NULL, 10);
+        } else if (strcmp(argv[ix], "--features") == 0) {
+            allowed = (uint32_t)strtoul(argv[ix + 1], NULL, 16);
         }
     }
     return run_all(first, cases);

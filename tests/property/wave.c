@@ -48,13 +48,16 @@ static bool chance(struct wave *w, uint32_t percent)
 
 _Noreturn static void complain(const struct wave *w, const char *what)
 {
-    printf("# %s\n# replay: test_lookahead --replay %" PRIu64 " %d %d %u %u\n",
+    printf("# %s\n# replay: test_lookahead --replay %" PRIu64
+           " %d %d %u %u %d %d\n",
            what,
            w->options.seed,
            (int)w->options.policy,
            (int)w->options.trouble,
            w->options.restore_at,
-           w->options.effort);
+           w->options.effort,
+           w->options.issues,
+           w->options.more);
     (void)fflush(stdout);
     abort();
 }
@@ -167,10 +170,40 @@ static void draw_tasks(struct wave *w, struct strbuf *out, uint32_t repos)
     }
 }
 
+/* Issues of some repositories, each of one of a few pipelines. */
+static void draw_issues(struct wave *w, struct strbuf *out, uint32_t repos)
+{
+    uint32_t pipelines = 1 + below(w, 3);
+    strbuf_addf(out,
+                "limits: {sessions: %u, active: 1}\npipelines:\n",
+                2 + below(w, 3));
+    for (uint32_t ix = 0; ix < pipelines; ix++) {
+        strbuf_addf(out, "  p%u:\n", ix);
+        uint32_t stages = 1 + below(w, 3);
+        for (uint32_t n = 0; n < stages; n++) {
+            strbuf_addf(
+                out,
+                "    - {stage: s%u, class: implement, run: x, estimate: %um}\n",
+                n,
+                5 + 5 * below(w, 6));
+        }
+    }
+    strbuf_adds(out, "groups:\n");
+    uint32_t groups = 4 + below(w, 11);
+    for (uint32_t ix = 0; ix < groups; ix++) {
+        strbuf_addf(out,
+                    "  - {id: g%u, repo: r%u, pipeline: p%u}\n",
+                    ix,
+                    below(w, repos),
+                    below(w, pipelines));
+    }
+}
+
 static void draw_plan(struct wave *w)
 {
     struct strbuf text = {0};
-    uint32_t repos = 1 + below(w, REPOS_MAX);
+    uint32_t repos =
+        w->options.issues ? 2 + below(w, 4) : 1 + below(w, REPOS_MAX);
     strbuf_adds(&text,
                 "sluice: 1\nname: wave\nlookahead: {schedules: 160}\n"
                 "defaults: {retry: {max: 1, backoff: 30s}}\nrepos: {");
@@ -178,10 +211,14 @@ static void draw_plan(struct wave *w)
         strbuf_addf(&text, "%sr%u: {}", ix > 0 ? ", " : "", ix);
     }
     strbuf_adds(&text, "}\n");
-    draw_classes(w, &text);
-    draw_limits(w, &text);
-    draw_pipeline(w, &text);
-    draw_tasks(w, &text, repos);
+    if (w->options.issues) {
+        draw_issues(w, &text, repos);
+    } else {
+        draw_classes(w, &text);
+        draw_limits(w, &text);
+        draw_pipeline(w, &text);
+        draw_tasks(w, &text, repos);
+    }
     struct plan_source source = {
         .file = "wave",
         .text = text.text,
@@ -199,13 +236,36 @@ static void draw_plan(struct wave *w)
 
 /* ---- rules ---- */
 
-/* How the rules treat a task, whatever the policy: smaller goes first. */
-static uint32_t level_of(struct sched_task task)
+/*
+ * How the rules treat a task, whatever the policy: smaller goes first. An aged
+ * background task goes first in its turn, else before others of its kind.
+ */
+static uint32_t level_of(struct sched_task task, bool its_turn)
 {
+    enum { BACKGROUND = 1000 };
     if (task.aged) {
-        return 0;
+        return task.background && !its_turn ? BACKGROUND : 0;
     }
-    return 1 + task.tier + (task.background ? 1000 : 0);
+    return 1 + task.tier + (task.background ? BACKGROUND : 0);
+}
+
+/*
+ * Return whether a wide task that goes before `other` may have reserved units:
+ * a short or narrow task may take those, while `other` may not.
+ */
+static bool
+is_passed(const struct wave *w, struct task_id other, uint32_t level)
+{
+    for (uint32_t ix = 0; ix < sched_task_count(w->sched); ix++) {
+        struct sched_task task = sched_task(w->sched, (struct task_id){ix});
+        uint32_t planned = load_plan_task(w->run, (struct task_id){ix});
+        if (ix != other.v && task.state == TASK_READY && !task.held &&
+            level_of(task, true) <= level &&
+            w->plan->tasks[planned].use_count > 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /*
@@ -216,18 +276,20 @@ static uint32_t level_of(struct sched_task task)
 static void check_start(struct wave *w, struct task_id started)
 {
     struct sched_task seen = sched_task(w->sched, started);
-    uint32_t level = level_of(seen);
+    uint32_t level = level_of(seen, true);
     bool fresh = seen.group.v == ID_NONE && seen.attempts == 1;
     for (uint32_t ix = 0; ix < sched_task_count(w->sched); ix++) {
         struct task_id other = {ix};
         struct sched_task task = sched_task(w->sched, other);
-        if (task.state != TASK_READY || task.held || level_of(task) >= level) {
+        if (task.state != TASK_READY || task.held ||
+            level_of(task, false) >= level) {
             continue;
         }
         enum why_code why = why_task(w->sched, other).code;
         bool fits = why == WHY_PLANNED ||
                     (fresh && why != WHY_RESERVED &&
-                     sched_fits_without(w->sched, other, started));
+                     sched_fits_without(w->sched, other, started) &&
+                     !is_passed(w, other, level_of(task, false)));
         must(w,
              !fits,
              "a worse tier was served before a better one that could run");
@@ -254,7 +316,7 @@ static void check_left(struct wave *w)
              first.state == TASK_WAITING || first.state == TASK_READY,
              "a task is held for one that is not to come");
         must(w,
-             level_of(first) <= level_of(task),
+             level_of(first, true) <= level_of(task, false),
              "a task is held for one of a worse tier");
         must(w,
              sched_next_timer(w->sched) != SCHED_NEVER,
@@ -311,7 +373,9 @@ static void take_passes(struct wave *w)
     while (count > 0) {
         count = 0;
         struct sched_effect effect;
-        while (sched_plan(w->sched, w->options.effort)) {
+        uint32_t effort = w->options.effort;
+        while (w->options.more ? sched_plan_more(w->sched, effort)
+                               : sched_plan(w->sched, effort)) {
         }
         while (count < 64 && sched_next_effect(w->sched, &effect)) {
             if (effect.type == EFFECT_START) {

@@ -19,6 +19,8 @@ enum wave_trouble {
 
 struct wave_options {
     uint64_t seed; /* of the plan, and of what happens */
+    bool issues;   /* only issues of some repositories, one at a time in each */
+    bool more;     /* sched_plan_more() in place of sched_plan() */
     enum plan_policy policy;
     enum wave_trouble trouble;
     uint32_t restore_at; /* end of a session after which it goes on from

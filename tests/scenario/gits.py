@@ -23,9 +23,11 @@ ENV = {
     "GIT_CONFIG_NOSYSTEM": "1",
 }
 
-# For sessions: a commit of everything, by someone.
+# For sessions: a commit of everything, by someone. No two sessions make the
+# same commit, however fast they are: one of another run is no evidence.
 COMMIT = (
-    "git add -A && git -c user.name=agent -c user.email=agent@localhost"
+    "git add -A && git -c user.name=agent"
+    " -c user.email=$SLUICE_RUN/$SLUICE_TASK/$SLUICE_ATTEMPT@localhost"
     " commit -q -m"
 )
 

@@ -38,9 +38,11 @@ PAYLOAD = """#!/bin/sh
 [ "$2" = deaf ] || exec cat
 """
 
-# Sessions commit without asking for a signature or a hook.
+# Sessions commit without asking for a signature or a hook; no two make the
+# same commit.
 COMMIT = (
-    "git -c commit.gpgSign=false -c user.name=agent -c user.email=a@localhost"
+    "git -c commit.gpgSign=false -c user.name=agent"
+    " -c user.email=$SLUICE_RUN/$SLUICE_TASK/$SLUICE_ATTEMPT@localhost"
     " commit -q --no-verify -m"
 )
 OWN = "export OWN=1; "
@@ -214,7 +216,7 @@ class Hostile(Place):
             for one in groups
         )
 
-    def pipeline(self, work=WORK, groups=("a", "b"), stages="", **repo):
+    def pipeline(self, work=WORK, groups=("a", "b"), stages="", last="", **repo):
         """Write a plan: groups that conflict, if they are two, with a repair
         and a gate."""
         if len(groups) == 2:
@@ -232,13 +234,14 @@ class Hostile(Place):
             f" title: {json.dumps(titles)}}}\n"
             for one in groups
         )
+        text = json.dumps(repo).replace('"none"', "none")
         self.plan(
             "defaults: {retry: 0}\n"
             "limits: {sessions: 4, active: {max: 20}}\n"
-            f"repos:\n  r: {json.dumps(repo)}\n"
+            f"repos:\n  r: {text}\n"
             "pipelines:\n  p:\n"
             f"    - {{stage: implement, run: {json.dumps(work)}}}\n{stages}"
-            "    - {stage: merge, merge: true}\n"
+            f"    - {{stage: merge, merge: true}}\n{last}"
             f"groups:\n{lines}"
         )
 

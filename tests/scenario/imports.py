@@ -71,6 +71,25 @@ def check_corpus(source, least):
             sluice("simulate", folder / "plan.yaml")
 
 
+def check_gate(source, path, *more):
+    """--gate tests each merged result, `--gate none` says that nothing does;
+    without it, `sluice check` warns."""
+    words = (*more, "--agent", "claude", "--merge")
+    for gate, stages in (
+        (("--gate", "make test"), ["implement", "gate", "merge"]),
+        (("--gate", "none"), ["implement", "merge"]),
+        ((), ["implement", "merge"]),
+    ):
+        made = plan_of(source, path, *words, *gate)
+        equal([stage["stage"] for stage in made["pipelines"]["issue"]], stages)
+        for repo in made["repos"].values():
+            equal(repo.get("gate"), gate[1] if gate else None)
+        for form in ((), ("--json",)):
+            text = sluice("import", source, path, *words, *gate, *form).stdout
+            said = sluice("check", "--no-disk", "-", stdin=text).stderr
+            equal("merges without a gate" in said, not gate, said)
+
+
 def blocks(lines):
     """The bodies in the lines of a plan."""
     found = []
@@ -96,10 +115,12 @@ def check_json(source):
         sluice("check", "--no-disk", "-", stdin=text)
         lines = (folder / "plan.yaml").read_text(encoding="utf-8").splitlines()
         ids = [line.split(": ")[1] for line in lines if line.startswith("  - id: ")]
-        equal(list(needs(made)), ids, folder.name)
+        equal(list(parents(made)), ids, folder.name)
         listed = [line[12:-1] for line in lines if line.startswith("    needs: [")]
         equal([", ".join(n) for n in needs(made).values() if n], listed)
         equal([g["body"] for g in made["groups"] if "body" in g], blocks(lines))
+        urgent = [int(line.split()[1]) for line in lines if line.startswith("    priority: ")]
+        equal([g["priority"] for g in made["groups"] if "priority" in g], urgent)
 
 
 def fails(text, *words, stdin=None):
@@ -110,8 +131,13 @@ def fails(text, *words, stdin=None):
 
 
 def needs(plan):
-    """Needs of each group of a plan that is JSON."""
-    return {one["id"]: one.get("needs", []) for one in plan["groups"]}
+    """Needs of each group of a plan that is JSON, without parents."""
+    return {one["id"]: one.get("needs", []) for one in plan["groups"] if "pipeline" in one}
+
+
+def parents(plan):
+    """Parent of each group of a plan that is JSON."""
+    return {one["id"]: one.get("parent") for one in plan["groups"]}
 
 
 def plan_of(source, path, *words):

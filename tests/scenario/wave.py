@@ -63,10 +63,18 @@ def is_awaited(path):
 class Wave(Place):
     """A place with repositories."""
 
-    def __init__(self, *names, files=None):
+    def __init__(self, *names, files=None, base_gates=False):
         super().__init__()
+        self.base_gates = base_gates  # False: only merges are gated
         self.repos = {name: Repo(self.folder / name, files) for name in names}
         self.settings = {name: "" for name in names}
+
+    def repo_settings(self, name):
+        """The keys of a repository after its base, as YAML."""
+        text = self.settings[name]
+        if " gate: " in text and not self.base_gates:
+            text += ", base_gate: none"
+        return text
 
     def issues(
         self, stages, groups, top=QUICK, sessions=8, active=8, name=RUN
@@ -76,7 +84,7 @@ class Wave(Place):
         self.plan(
             f"{top}limits: {{sessions: {sessions}, active: {active}}}\nrepos:\n"
             + "".join(
-                f"  {n}: {{path: {repo.path}, base: dev{self.settings[n]}}}\n"
+                f"  {n}: {{path: {repo.path}, base: dev{self.repo_settings(n)}}}\n"
                 for n, repo in self.repos.items()
             )
             + f"pipelines:\n  issue:\n{''.join(stages)}groups:\n"

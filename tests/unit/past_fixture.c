@@ -273,8 +273,16 @@ static void tell(struct past *past,
                  const struct sim_result *result,
                  const struct happening *now)
 {
+    static const enum run_history_outcome outcomes[] = {
+        [SIM_END_DONE] = HISTORY_DONE,
+        [SIM_END_FAILED] = HISTORY_FAILED,
+        [SIM_END_CHANGES] = HISTORY_CHANGES,
+        [SIM_END_BLOCKED] = HISTORY_BLOCKED,
+        [SIM_END_CHECKPOINT] = HISTORY_CHECKPOINT,
+    };
     const struct sim_span *span = &result->spans[now->span];
     bool first = is_first(result, now->span);
+    enum task_state to;
     switch (now->what) {
     case WHAT_READY:
         add_event(past, now->at_ns, HISTORY_TASK, span->task, TASK_READY, 0);
@@ -292,11 +300,12 @@ static void tell(struct past *past,
         }
         break;
     case WHAT_END:
-        assert_int_equal(span->end, SIM_END_DONE);
+        assert_true(span->end <= SIM_END_CHECKPOINT);
+        to = span->end == SIM_END_DONE ? TASK_DONE : TASK_WAITING;
         if (first) {
-            end(past, now->at_ns, span->task, HISTORY_DONE, TASK_DONE);
+            end(past, now->at_ns, span->task, outcomes[span->end], to);
         } else {
-            add_event(past, now->at_ns, HISTORY_TASK, span->task, TASK_DONE, 0);
+            add_event(past, now->at_ns, HISTORY_TASK, span->task, to, 0);
         }
         break;
     }

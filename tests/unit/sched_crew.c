@@ -39,7 +39,8 @@ crew_member(const struct fixture *f, struct crew *crew, enum task_state state)
 void crew_needs(struct crew *crew, uint32_t dependent, uint32_t need)
 {
     assert_true(crew->need_count < CREW_MAX);
-    crew->needs[crew->need_count++] = (struct sched_need){dependent, need};
+    crew->needs[crew->need_count++] =
+        (struct sched_need){.dependent = dependent, .need = need};
 }
 
 enum err crew_try_add(struct fixture *f,

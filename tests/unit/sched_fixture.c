@@ -71,6 +71,18 @@ void fixture_run(struct fixture *f,
     add_run(f, &spec);
 }
 
+void fixture_deadline_run(struct fixture *f, int64_t deadline_ns)
+{
+    struct limit_spec cap = fixture_max(1);
+    struct sched_run_spec spec = {
+        .policy = SCHED_RANK,
+        .limits = &cap,
+        .limit_count = 1,
+        .deadline_ns = deadline_ns,
+    };
+    add_run(f, &spec);
+}
+
 void fixture_sync_run(struct fixture *f, uint32_t sync_every, bool drain)
 {
     struct limit_spec cap = fixture_max(3);
@@ -140,6 +152,18 @@ static void add(struct fixture *f, const struct sched_addition *addition)
     assert_null(rejection.cycle);
 }
 
+uint32_t fixture_scope(struct fixture *f, uint32_t parent)
+{
+    struct sched_scope_spec scope = {parent};
+    struct sched_addition addition = {
+        .run = f->run,
+        .scopes = &scope,
+        .scope_count = 1,
+    };
+    add(f, &addition);
+    return sched_scope_count(f->sched);
+}
+
 uint32_t fixture_group(struct fixture *f, uint32_t attribute, uint32_t value)
 {
     struct attribute attributes[] = {{attribute, value}};
@@ -181,17 +205,24 @@ static void each_name(struct fixture *f,
     }
 }
 
-/* The ids of the names, in `ids`; their number. */
-static uint32_t
-ids_of(const struct fixture *f, const char *names, uint32_t ids[FIXTURE_NAMES])
+/* The needs of a task, in `edges`; their number. */
+static uint32_t needs_of(const struct fixture *f,
+                         uint32_t task,
+                         const char *names,
+                         struct sched_need edges[FIXTURE_NAMES])
 {
     uint32_t count = 0;
     while (*names != '\0') {
         char name[FIXTURE_NAME_BYTES] = "";
         size_t len = strcspn(names, " ");
-        assert_true(len < sizeof(name) && count < FIXTURE_NAMES);
-        memcpy(name, names, len);
-        ids[count++] = fixture_id(f, name).v;
+        size_t id = strcspn(names, ": ");
+        assert_true(id < sizeof(name) && count < FIXTURE_NAMES);
+        memcpy(name, names, id);
+        enum sched_on on = id == len ? SCHED_ON_DONE
+                           : strncmp(names + id, ":a", 2) == 0
+                               ? SCHED_ON_ANY
+                               : SCHED_ON_FAILED;
+        edges[count++] = (struct sched_need){task, fixture_id(f, name).v, on};
         names += len;
         names += strspn(names, " ");
     }
@@ -203,13 +234,9 @@ enum err fixture_try_task(struct fixture *f,
                           const char *needs,
                           struct sched_rejection *rejection)
 {
-    uint32_t ids[FIXTURE_NAMES];
-    uint32_t count = ids_of(f, needs, ids);
     uint32_t task = sched_task_count(f->sched);
     struct sched_need edges[FIXTURE_NAMES];
-    for (uint32_t ix = 0; ix < count; ix++) {
-        edges[ix] = (struct sched_need){task, ids[ix]};
-    }
+    uint32_t count = needs_of(f, task, needs, edges);
     f->spec.failure = f->failure;
     struct sched_addition addition = {
         .run = f->run,
@@ -258,13 +285,11 @@ enum err fixture_try_need(struct fixture *f,
                           const char *need,
                           struct sched_rejection *rejection)
 {
-    struct sched_need edge = {
-        fixture_id(f, dependent).v,
-        fixture_id(f, need).v,
-    };
+    struct sched_need edge[FIXTURE_NAMES];
+    assert_int_equal(needs_of(f, fixture_id(f, dependent).v, need, edge), 1);
     struct sched_addition addition = {
         .run = f->run,
-        .needs = &edge,
+        .needs = edge,
         .need_count = 1,
     };
     return sched_add(f->sched, f->now_ns, &addition, rejection);
@@ -319,6 +344,9 @@ static void note(struct fixture *f, const struct sched_effect *effect)
     case EFFECT_TASK:
         add_to_list(f, &f->changed, effect->task);
         return;
+    case EFFECT_STOPPED:
+        f->stops++;
+        return;
     case EFFECT_RUN:
         f->quiet++;
         return;
@@ -332,6 +360,7 @@ const char *fixture_run_pass(struct fixture *f)
     strbuf_clear(&f->changed);
     f->circuits = 0;
     f->barriers = 0;
+    f->stops = 0;
     f->quiet = 0;
     struct sched_effect effect;
     while (sched_next_effect(f->sched, &effect)) {
@@ -410,6 +439,14 @@ static void end_done(struct fixture *f, const char *name)
 void fixture_done(struct fixture *f, const char *names)
 {
     each_name(f, names, end_done);
+}
+
+void fixture_snooze(struct fixture *f, const char *name, int64_t retry_at_ns)
+{
+    struct task_id task = fixture_id(f, name);
+    uint64_t token = sched_task(f->sched, task).token;
+    enum err err = end_session(f, task, token, OUTCOME_LATER, retry_at_ns);
+    assert_int_equal(err, ERR_OK);
 }
 
 void fixture_refuse(struct fixture *f, const char *name, int64_t retry_at_ns)

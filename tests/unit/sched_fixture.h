@@ -53,6 +53,7 @@ struct fixture {
     struct strbuf changed; /* EFFECT_TASK */
     uint32_t circuits;
     uint32_t barriers;
+    uint32_t stops;
     uint32_t quiet; /* EFFECT_RUN */
     struct strbuf scratch;
 };
@@ -66,6 +67,12 @@ void fixture_run(struct fixture *f,
                  enum sched_policy policy,
                  const struct limit_spec *limits,
                  uint32_t count);
+
+/* Add a run with cap 1 that is stopped at this time. */
+void fixture_deadline_run(struct fixture *f, int64_t deadline_ns);
+
+/* Add a scope, for `spec.scope`. */
+uint32_t fixture_scope(struct fixture *f, uint32_t parent);
 
 /* Add a run with a barrier after every `sync_every` completions, cap 3. */
 void fixture_sync_run(struct fixture *f, uint32_t sync_every, bool drain);
@@ -91,7 +98,8 @@ uint32_t fixture_group(struct fixture *f, uint32_t attribute, uint32_t value);
 /* Let the next tasks have this one attribute (name 0: none). */
 void fixture_attribute(struct fixture *f, uint32_t name, uint32_t value);
 
-/* Add a task that needs those named in `needs`, separated by blanks. */
+/* Add a task that needs those named in `needs`, separated by blanks, and ended
+ * by `:failed` or `:any` if they need not be done. */
 struct task_id
 fixture_task(struct fixture *f, const char *name, const char *needs);
 
@@ -134,6 +142,9 @@ void fixture_end_id(struct fixture *f,
 
 /* The same for several, separated by blanks, all done. */
 void fixture_done(struct fixture *f, const char *names);
+
+/* The session of this task asks to run later. */
+void fixture_snooze(struct fixture *f, const char *name, int64_t retry_at_ns);
 
 /* The session of this task was refused; SCHED_NEVER: no time was given. */
 void fixture_refuse(struct fixture *f, const char *name, int64_t retry_at_ns);

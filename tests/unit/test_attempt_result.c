@@ -30,6 +30,31 @@ static struct attempt_result parsed(const char *text)
     return result;
 }
 
+static void what_a_merge_says_of_the_base_is_read(void **state)
+{
+    (void)state;
+    struct attempt_result result =
+        parsed("{\"outcome\": \"done\", \"base\": {\"verdict\": \"failed\","
+               " \"commit\": \"12ab\", \"reason\": \"con\\u0007flict\"}}");
+    assert_true(result.base_failed);
+    assert_string_equal(result.base_commit, "12ab");
+    assert_string_equal(result.base_reason, "con flict");
+    attempt_result_release(&result);
+    static const char *const others[] = {
+        "{\"base\": {\"verdict\": \"passed\", \"commit\": 5}}",
+        "{\"base\": [1]}",
+        "{\"base\": null}",
+        "{\"base\": \"dev\"}",
+        "{}",
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(others); ix++) {
+        result = parsed(others[ix]);
+        assert_false(result.base_failed);
+        assert_null(result.base_commit);
+        attempt_result_release(&result);
+    }
+}
+
 static void everything_that_may_be_said_is_read(void **state)
 {
     (void)state;
@@ -59,6 +84,57 @@ static void everything_that_may_be_said_is_read(void **state)
     assert_null(result.tasks);
 }
 
+#define TREE "0123456789abcdef0123456789abcdef01234567"
+
+/* Append an entry of `gates`; `more` goes behind it. */
+static void add_gate(struct strbuf *out,
+                     const char *tree,
+                     const char *verdict,
+                     int tries,
+                     const char *more)
+{
+    strbuf_addf(out,
+                "{\"tree\": \"%s\", \"commit\": \"" TREE "\", "
+                "\"command\": \"make\", \"verdict\": %s, "
+                "\"tries\": %d%s}, ",
+                tree,
+                verdict,
+                tries,
+                more);
+}
+
+static void gates_are_read_and_others_skipped(void **state)
+{
+    (void)state;
+    struct strbuf text = {0};
+    strbuf_adds(&text, "{\"gates\": [");
+    add_gate(&text, TREE, "\"passed\"", 1, "");
+    add_gate(&text, TREE, "\"failed\"", 2, ", \"output\": \"no\\u001b\\n\"");
+    add_gate(&text, TREE, "\"flaky\"", 3, ", \"output\": 7");
+    add_gate(&text, "", "\"passed\"", 1, "");
+    add_gate(&text, "zz", "\"passed\"", 1, "");
+    add_gate(&text, TREE, "\"good\"", 1, "");
+    add_gate(&text, TREE, "7", 1, "");
+    add_gate(&text, TREE, "\"passed\"", 0, "");
+    strbuf_adds(&text, "7, null, {}]}");
+    struct attempt_result result = parsed(strbuf_text(&text));
+    strbuf_release(&text);
+    assert_int_equal(result.gate_count, 3);
+    assert_string_equal(result.gates[0].tree, TREE);
+    assert_string_equal(result.gates[0].commit, TREE);
+    assert_string_equal(result.gates[0].command, "make");
+    assert_int_equal(result.gates[0].verdict, ATTEMPT_GATE_PASSED);
+    assert_null(result.gates[0].output);
+    assert_int_equal(result.gates[1].verdict, ATTEMPT_GATE_FAILED);
+    assert_int_equal(result.gates[1].tries, 2);
+    assert_string_equal(result.gates[1].output, "no \n");
+    assert_int_equal(result.gates[2].verdict, ATTEMPT_GATE_FLAKY);
+    attempt_result_release(&result);
+    result = parsed("{\"outcome\": \"done\", \"gates\": \"x\"}");
+    assert_int_equal(result.gate_count, 0);
+    attempt_result_release(&result);
+}
+
 static void nothing_need_be_said(void **state)
 {
     (void)state;
@@ -83,8 +159,13 @@ static void nothing_need_be_said(void **state)
 static void all_outcomes_are_known(void **state)
 {
     (void)state;
-    static const char *const outcomes[] =
-        {"done", "failed", "refused", "changes", "blocked", "checkpoint"};
+    static const char *const outcomes[] = {"done",
+                                           "failed",
+                                           "refused",
+                                           "changes",
+                                           "blocked",
+                                           "checkpoint",
+                                           "later"};
     for (size_t ix = 0; ix < ARRAY_COUNT(outcomes); ix++) {
         char text[64];
         (void)
@@ -163,6 +244,21 @@ static const char *const wrong[] = {
     "{\"retry_at\": \"2030-01-31T12:00:00+0100\"}",
     "{\"retry_at\": \"1969-12-31T23:59:59Z\"}",
     "{\"retry_at\": \"9999-12-31T23:59:59Z\"}",
+    "{\"retry_after\": 0}",
+    "{\"retry_after\": -1}",
+    "{\"retry_after\": 1e300}",
+    "{\"retry_after\": 31536001}",
+    "{\"retry_after\": \"366d\"}",
+    "{\"retry_after\": \"0s\"}",
+    "{\"retry_after\": \"soon\"}",
+    "{\"retry_after\": true}",
+    "{\"retry_at\": 5, \"retry_after\": 5}",
+    "{\"final\": \"yes\"}",
+    "{\"outputs\": []}",
+    "{\"outputs\": {\"a\": \"x\", \"a\": \"y\"}}",
+    "{\"outputs\": {\"a\": \"x\\u0000\"}}",
+    ("{\"tasks\": [{\"task\": \"a\", \"outcome\": \"done\","
+     " \"outputs\": {\"\": \"x\"}}]}"),
     "{\"usage\": 3}",
     "{\"usage\": []}",
     "{\"usage\": {\"input_tokens\": -1}}",
@@ -184,6 +280,124 @@ static const char *const wrong[] = {
     "{\"tasks\": [{\"task\": \"a\", \"outcome\": \"no\"}]}",
     "{\"tasks\": [{\"task\": \"a\", \"outcome\": \"done\", \"reason\": 1}]}",
 };
+
+static void a_later_time_may_be_a_duration(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t ns;
+    } times[] = {
+        {"0.5", SECOND / 2},
+        {"90", 90 * SECOND},
+        {"\"10m\"", 600 * SECOND},
+        {"\"1h30m\"", 5400 * SECOND},
+        {"null", 0},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(times); ix++) {
+        char text[128];
+        (void)snprintf(text,
+                       sizeof(text),
+                       "{\"outcome\": \"later\", \"retry_after\": %s}",
+                       times[ix].text);
+        struct attempt_result result = parsed(text);
+        assert_int_equal(result.outcome, OUTCOME_LATER);
+        assert_true(result.retry_after_ns == times[ix].ns);
+        attempt_result_release(&result);
+    }
+}
+
+static void outputs_are_strings_by_name(void **state)
+{
+    (void)state;
+    struct attempt_result result =
+        parsed("{\"outcome\": \"done\", \"outputs\":"
+               " {\"url\": \"https://x/\\u00e4\", \"a_1\": \"b\\u001b\"},"
+               " \"tasks\": [{\"task\": \"t\", \"outcome\": \"failed\","
+               " \"final\": true, \"outputs\": {\"n\": \"1\\n2\"}}]}");
+    assert_string_equal(result.outputs,
+                        "{\"a_1\":\"b \",\"url\":\"https://x/ä\"}");
+    assert_string_equal(result.tasks[0].outputs, "{\"n\":\"1\\n2\"}");
+    assert_true(result.tasks[0].final);
+    assert_false(result.final);
+    attempt_result_release(&result);
+    result = parsed("{\"outputs\": {}, \"final\": true}");
+    assert_null(result.outputs);
+    assert_true(result.final);
+    attempt_result_release(&result);
+}
+
+/* A result with `count` outputs of `len` bytes each, the first one `name`. */
+static void
+add_outputs(struct strbuf *out, const char *name, size_t count, size_t len)
+{
+    strbuf_clear(out);
+    strbuf_adds(out, "{\"outputs\": {");
+    for (size_t ix = 0; ix < count; ix++) {
+        strbuf_addf(out, ix == 0 ? "\"%s\": \"" : ", \"%s%zu\": \"", name, ix);
+        for (size_t n = 0; n < len; n++) {
+            strbuf_adds(out, "x");
+        }
+        strbuf_adds(out, "\"");
+    }
+    strbuf_adds(out, "}}");
+}
+
+static void what_is_wrong_with_an_output_is_named(void **state)
+{
+    (void)state;
+    char long_name[66];
+    memset(long_name, 'n', sizeof(long_name) - 1);
+    long_name[65] = '\0';
+    static const char name[] =
+        "is not a name: use letters, digits and _, first a letter, at most 64";
+    const struct {
+        const char *name;
+        size_t count;
+        size_t len;
+        const char *wanted; /* its end; NULL: it is good */
+    } rows[] = {
+        {"a", 32, 1024, NULL},
+        {"a", 8, 4096, NULL},
+        {long_name + 1, 1, 1, NULL},
+        {"Z9_", 1, 0, NULL},
+        {long_name, 1, 1, name},
+        {"x-y", 1, 1, name},
+        {"1x", 1, 1, name},
+        {"_x", 1, 1, name},
+        {"", 1, 1, name},
+        {"\u00fc", 1, 1, name},
+        {"log",
+         1,
+         4097,
+         "outputs: log is longer than 4 KiB: write long results to a file, and "
+         "output its name"},
+        {"a", 33, 1, "outputs: there are more than 32"},
+        {"a", 9, 4096, "outputs: they are longer than 32 KiB together"},
+    };
+    struct strbuf text = {0};
+    for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
+        struct attempt_result result;
+        struct diag diag = {0};
+        add_outputs(&text, rows[ix].name, rows[ix].count, rows[ix].len);
+        enum err err =
+            attempt_parse_result(text.text, text.len, &result, &diag);
+        assert_int_equal(err, rows[ix].wanted == NULL ? ERR_OK : ERR_INVALID);
+        if (rows[ix].wanted != NULL &&
+            strstr(diag.text, rows[ix].wanted) == NULL) {
+            fail_msg("%s: %s", rows[ix].name, diag.text);
+        }
+        attempt_result_release(&result);
+    }
+    struct attempt_result result;
+    struct diag diag = {0};
+    const char number[] = "{\"outputs\": {\"n\": 5}}";
+    assert_int_equal(
+        attempt_parse_result(number, strlen(number), &result, &diag),
+        ERR_INVALID);
+    assert_string_equal(diag.text, "result: outputs: n must be a string");
+    strbuf_release(&text);
+}
 
 static void whatever_is_wrong_is_refused_with_a_text(void **state)
 {
@@ -285,9 +499,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_that_may_be_said_is_read),
+        cmocka_unit_test(gates_are_read_and_others_skipped),
+        cmocka_unit_test(what_a_merge_says_of_the_base_is_read),
         cmocka_unit_test(nothing_need_be_said),
         cmocka_unit_test(all_outcomes_are_known),
         cmocka_unit_test(times_may_be_written_in_several_ways),
+        cmocka_unit_test(a_later_time_may_be_a_duration),
+        cmocka_unit_test(outputs_are_strings_by_name),
+        cmocka_unit_test(what_is_wrong_with_an_output_is_named),
         cmocka_unit_test(whatever_is_wrong_is_refused_with_a_text),
         cmocka_unit_test(nesting_and_size_have_limits),
         cmocka_unit_test(a_long_reason_is_cut_between_characters),

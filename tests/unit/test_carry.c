@@ -7,26 +7,48 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+enum { TOKEN = 7 };
+
+/* An attempt ends, with `resume` in its result. */
+static void end(char **text,
+                const struct verdict *verdict,
+                enum sched_outcome outcome,
+                const char *reason,
+                const char *resume)
+{
+    char *copy = resume != NULL ? mem_strdup(resume) : NULL;
+    struct attempt_result result = {.resume = copy};
+    carry_end(text,
+              &(struct carry_ended){
+                  .token = TOKEN,
+                  .verdict = verdict,
+                  .outcome = outcome,
+                  .reason = reason,
+                  .result = &result,
+              });
+    mem_free(copy);
+}
 
 static void what_a_blocked_session_lacks_is_kept(void **state)
 {
     (void)state;
     char *text = NULL;
-    struct attempt_result result = {0};
     struct verdict verdict = {
         .outcome = OUTCOME_BLOCKED,
         .lacks = OUTCOME_LACKS_MONEY,
     };
-    carry_end(&text, &verdict, OUTCOME_BLOCKED, "spent", &result);
+    end(&text, &verdict, OUTCOME_BLOCKED, "spent", NULL);
     assert_int_equal(carry_lack(text, "spent"), OUTCOME_LACKS_MONEY);
     verdict.lacks = OUTCOME_LACKS_START;
-    carry_end(&text, &verdict, OUTCOME_BLOCKED, "no shell", &result);
+    end(&text, &verdict, OUTCOME_BLOCKED, "no shell", NULL);
     assert_int_equal(carry_lack(text, "no shell"), OUTCOME_LACKS_START);
     /* A question that happens to begin like a reason of ours. */
     verdict.lacks = OUTCOME_LACKS_ANSWER;
-    carry_end(&text, &verdict, OUTCOME_BLOCKED, "budget: whose?", &result);
+    end(&text, &verdict, OUTCOME_BLOCKED, "budget: whose?", NULL);
     assert_int_equal(carry_lack(text, "budget: whose?"), OUTCOME_LACKS_ANSWER);
     mem_free(text);
 }
@@ -35,10 +57,9 @@ static void an_attempt_that_is_not_blocked_lacks_nothing(void **state)
 {
     (void)state;
     char *text = NULL;
-    struct attempt_result result = {0};
     struct verdict verdict = {.lacks = OUTCOME_LACKS_MONEY};
-    carry_end(&text, &verdict, OUTCOME_BLOCKED, "spent", &result);
-    carry_end(&text, &verdict, OUTCOME_FAILED, "exit code 1", &result);
+    end(&text, &verdict, OUTCOME_BLOCKED, "spent", NULL);
+    end(&text, &verdict, OUTCOME_FAILED, "exit code 1", NULL);
     assert_int_equal(carry_lack(text, "exit code 1"), OUTCOME_LACKS_ANSWER);
     mem_free(text);
 }
@@ -55,12 +76,89 @@ static void rows_of_earlier_versions_are_read_by_their_words(void **state)
     assert_int_equal(carry_lack(NULL, NULL), OUTCOME_LACKS_ANSWER);
 }
 
+static void check_messages(const char *text, uint32_t count, uint32_t heard)
+{
+    struct carry carry = carry_read(text);
+    assert_int_equal(carry.message_count, count);
+    assert_int_equal(carry.heard, heard);
+    carry_release(&carry);
+}
+
+static void messages_stay_until_the_task_is_done(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    struct verdict verdict = {0};
+    assert_int_equal(carry_tell(&text, TOKEN - 1, "use \"tabs\""), ERR_OK);
+    assert_int_equal(carry_tell(&text, TOKEN, "and\nspaces"), ERR_OK);
+    struct carry carry = carry_read(text);
+    uint64_t token = 0;
+    assert_string_equal(carry.after, "first");
+    assert_string_equal(carry_message(&carry, 0, &token), "use \"tabs\"");
+    assert_int_equal(token, TOKEN - 1);
+    assert_string_equal(carry_message(&carry, 1, NULL), "and\nspaces");
+    carry_release(&carry);
+    end(&text, &verdict, OUTCOME_FAILED, "exit code 1", NULL);
+    check_messages(text, 2, 0);
+    end(&text, &verdict, OUTCOME_DONE, NULL, "talk");
+    check_messages(text, 0, 0);
+    assert_int_equal(carry_tell(&text, TOKEN, "again"), ERR_OK);
+    end(&text, &verdict, OUTCOME_DONE, NULL, NULL);
+    assert_null(text);
+}
+
+static void a_conversation_has_heard_what_came_before_it(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    struct verdict verdict = {0};
+    assert_int_equal(carry_tell(&text, TOKEN - 1, "before"), ERR_OK);
+    assert_int_equal(carry_tell(&text, TOKEN, "during"), ERR_OK);
+    end(&text, &verdict, OUTCOME_CHECKPOINT, NULL, "talk");
+    check_messages(text, 2, 1);
+    end(&text, &verdict, OUTCOME_REFUSED, "limit", NULL);
+    check_messages(text, 2, 1);
+    end(&text, &verdict, OUTCOME_LATER, "not yet", NULL);
+    check_messages(text, 2, 1);
+    /* The conversation is dropped: a new one has heard nothing. */
+    end(&text, &verdict, OUTCOME_FATAL, "exit code 50", "talk");
+    check_messages(text, 2, 0);
+    struct carry carry = carry_read(text);
+    assert_null(carry.resume);
+    assert_string_equal(carry.after, "failed");
+    carry_release(&carry);
+    mem_free(text);
+}
+
+static void messages_have_limits(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    for (int ix = 0; ix < CARRY_MESSAGES_MAX; ix++) {
+        assert_int_equal(carry_tell(&text, TOKEN, "x"), ERR_OK);
+    }
+    assert_int_equal(carry_tell(&text, TOKEN, "x"), ERR_LIMIT);
+    check_messages(text, CARRY_MESSAGES_MAX, 0);
+    mem_free(text);
+    text = NULL;
+    char *large = mem_zalloc(CARRY_MESSAGES_BYTES_MAX, 1);
+    memset(large, 'x', CARRY_MESSAGES_BYTES_MAX - 1);
+    assert_int_equal(carry_tell(&text, TOKEN, large), ERR_OK);
+    assert_int_equal(carry_tell(&text, TOKEN, "x"), ERR_OK);
+    assert_int_equal(carry_tell(&text, TOKEN, "x"), ERR_LIMIT);
+    mem_free(large);
+    mem_free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_blocked_session_lacks_is_kept),
         cmocka_unit_test(an_attempt_that_is_not_blocked_lacks_nothing),
         cmocka_unit_test(rows_of_earlier_versions_are_read_by_their_words),
+        cmocka_unit_test(messages_stay_until_the_task_is_done),
+        cmocka_unit_test(a_conversation_has_heard_what_came_before_it),
+        cmocka_unit_test(messages_have_limits),
     };
     return cmocka_run_group_tests_name("carry", tests, NULL, NULL);
 }

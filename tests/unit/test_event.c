@@ -29,22 +29,36 @@ static const struct golden golden[] = {
         "\"attempt\":2}",
         NULL,
         {.kind = EVENT_KIND_TASK,
-         .as.task = {"a/x", TASK_READY, TASK_STARTING, 2, NULL, false}},
+         .as.task = {"a/x", TASK_READY, TASK_STARTING, 2, NULL, false, NULL}},
     },
     {
         "task",
         "{\"task\":\"a\",\"to\":\"parked\",\"reason\":\"say \\\"yes\\\"\"}",
         "parked",
         {.kind = EVENT_KIND_TASK,
-         .as.task =
-             {"a", TASK_STATE_COUNT, TASK_PARKED, 0, "say \"yes\"", false}},
+         .as.task = {"a",
+                     TASK_STATE_COUNT,
+                     TASK_PARKED,
+                     0,
+                     "say \"yes\"",
+                     false,
+                     NULL}},
     },
     {
         "task",
         "{\"task\":\"a\",\"from\":\"running\",\"to\":\"done\",\"attempt\":1}",
         "done",
         {.kind = EVENT_KIND_TASK,
-         .as.task = {"a", TASK_RUNNING, TASK_DONE, 1, NULL, false}},
+         .as.task = {"a", TASK_RUNNING, TASK_DONE, 1, NULL, false, NULL}},
+    },
+    {
+        "task",
+        "{\"task\":\"a\",\"from\":\"waiting\",\"to\":\"ready\","
+        "\"waits\":\"approval\"}",
+        "approval",
+        {.kind = EVENT_KIND_TASK,
+         .as.task =
+             {"a", TASK_WAITING, TASK_READY, 0, NULL, false, "approval"}},
     },
     {
         "attempt",
@@ -52,8 +66,19 @@ static const struct golden golden[] = {
         "\"cause\":\"exit\",\"code\":0,\"seconds\":1.5}",
         NULL,
         {.kind = EVENT_KIND_ATTEMPT,
-         .as.attempt =
-             {"a", 1, 7, "done", "exit", 0, 0, INT64_C(1500000000), NULL}},
+         .as.attempt = {"a",
+                        1,
+                        7,
+                        "done",
+                        "exit",
+                        0,
+                        0,
+                        INT64_C(1500000000),
+                        NULL,
+                        0,
+                        NULL,
+                        0,
+                        false}},
     },
     {
         "attempt",
@@ -62,8 +87,50 @@ static const struct golden golden[] = {
         "\"reason\":\"ended by signal 9\"}",
         NULL,
         {.kind = EVENT_KIND_ATTEMPT,
+         .as.attempt = {"a",
+                        3,
+                        9,
+                        "failed",
+                        "exit",
+                        -1,
+                        9,
+                        0,
+                        "ended by signal 9",
+                        0,
+                        NULL,
+                        0,
+                        false}},
+    },
+    {
+        "attempt",
+        "{\"task\":\"a\",\"attempt\":4,\"token\":10,\"outcome\":\"later\","
+        "\"cause\":\"exit\",\"code\":40,\"seconds\":0,"
+        "\"reason\":\"waits for CI\","
+        "\"retry_at\":\"2030-01-31T12:00:00.000Z\"}",
+        NULL,
+        {.kind = EVENT_KIND_ATTEMPT,
+         .as.attempt = {"a",
+                        4,
+                        10,
+                        "later",
+                        "exit",
+                        40,
+                        0,
+                        0,
+                        "waits for CI",
+                        0,
+                        NULL,
+                        INT64_C(1896091200) * 1000000000,
+                        false}},
+    },
+    {
+        "attempt",
+        "{\"task\":\"a\",\"attempt\":5,\"token\":11,\"outcome\":\"failed\","
+        "\"cause\":\"exit\",\"code\":50,\"seconds\":0,\"final\":true}",
+        NULL,
+        {.kind = EVENT_KIND_ATTEMPT,
          .as.attempt =
-             {"a", 3, 9, "failed", "exit", -1, 9, 0, "ended by signal 9"}},
+             {"a", 5, 11, "failed", "exit", 50, 0, 0, NULL, 0, NULL, 0, true}},
     },
     {
         "member",
@@ -88,6 +155,17 @@ static const struct golden golden[] = {
          .as.run = {.to = EVENT_WORD_WAITING,
                     .tasks = -1,
                     .counts = {[TASK_DONE] = 2, [TASK_PARKED] = 1}}},
+    },
+    {
+        "run",
+        "{\"to\":\"stopped\",\"done\":2,\"parked\":1,"
+        "\"reason\":\"b has failed\"}",
+        "run-stopped",
+        {.kind = EVENT_KIND_RUN,
+         .as.run = {.to = EVENT_WORD_STOPPED,
+                    .tasks = -1,
+                    .counts = {[TASK_DONE] = 2, [TASK_PARKED] = 1},
+                    .reason = "b has failed"}},
     },
     {
         "run",
@@ -218,6 +296,22 @@ static const struct golden golden[] = {
         "{\"epoch\":4,\"found\":2,\"adopted\":1}",
         NULL,
         {.kind = EVENT_KIND_SCHEDULER, .as.scheduler = {4, 2, 1}},
+    },
+    {
+        "base",
+        "{\"to\":\"failed\",\"repo\":\"api\",\"base\":\"dev\","
+        "\"commit\":\"12ab\",\"reason\":\"x\"}",
+        "base-failed",
+        {.kind = EVENT_KIND_BASE,
+         .as.base = {EVENT_WORD_FAILED, "api", "dev", "12ab", "x"}},
+    },
+    {
+        "base",
+        "{\"to\":\"done\",\"repo\":\"api\",\"base\":\"dev\","
+        "\"commit\":\"34cd\"}",
+        NULL,
+        {.kind = EVENT_KIND_BASE,
+         .as.base = {EVENT_WORD_DONE, "api", "dev", "34cd", NULL}},
     },
 };
 

@@ -161,16 +161,62 @@ static void different_ids_have_different_branches(void **state)
     static const char *const runs[] = {"r", "r/main"};
     for (size_t run = 0; run < ARRAY_COUNT(runs); run++) {
         struct strbuf text = {0};
-        names_add_branch(&text, runs[run], NULL);
+        names_add_branch(&text, runs[run], NULL, NULL);
         take_new(&known, copies, strbuf_text(&text));
         for (size_t ix = 0; ix < ids->count; ix++) {
             strbuf_clear(&text);
-            names_add_branch(&text, runs[run], ids->items[ix]);
+            names_add_branch(&text, runs[run], NULL, ids->items[ix]);
             take_new(&known, copies, strbuf_text(&text));
         }
         strbuf_release(&text);
     }
     release_all(&known, copies);
+}
+
+/* Branches of repos that are one repository, and of a run without: git allows
+ * no name that is a directory of another. */
+static void entries_have_branches_of_their_own(void **state)
+{
+    (void)state;
+    static const char *const entries[] = {"main",
+                                          "dev",
+                                          "a/b",
+                                          "groups",
+                                          "owner"};
+    static const char *const groups[] = {"main", "dev", "owner", "groups"};
+    struct names names[ARRAY_COUNT(entries) * ARRAY_COUNT(groups)];
+    size_t count = 0;
+    for (size_t ix = 0; ix < ARRAY_COUNT(entries); ix++) {
+        for (size_t at = 0; at < ARRAY_COUNT(groups); at++) {
+            names_init(&names[count++], "r", entries[ix], groups[at]);
+        }
+    }
+    for (size_t a = 0; a < count; a++) {
+        assert_string_equal(names[a].above, "refs/sluice/r/owner");
+        for (size_t b = 0; b < count; b++) {
+            bool same_entry =
+                a / ARRAY_COUNT(groups) == b / ARRAY_COUNT(groups);
+            size_t len = strlen(names[a].branch);
+            assert_true(strcmp(names[a].agent, names[b].branch) != 0);
+            assert_true((strcmp(names[a].agent, names[b].agent) == 0) ==
+                        same_entry);
+            assert_true((strcmp(names[a].owner, names[b].owner) == 0) ==
+                        same_entry);
+            assert_true((strcmp(names[a].branch, names[b].branch) == 0) ==
+                        (a == b));
+            assert_false(strncmp(names[a].branch, names[b].branch, len) == 0 &&
+                         names[b].branch[len] == '/');
+            assert_true((strcmp(names[a].kept, names[b].kept) == 0) ==
+                        (a == b));
+        }
+    }
+    assert_string_equal(names[0].agent, "refs/heads/sluice/r/main/main");
+    assert_string_equal(names[1].branch, "refs/heads/sluice/r/main/dev");
+    assert_string_equal(names[8].owner, "refs/sluice/r/a%2Fb/owner");
+    assert_string_equal(names[8].kept, "refs/sluice/r/a%2Fb/groups/main/kept");
+    for (size_t ix = 0; ix < count; ix++) {
+        names_release(&names[ix]);
+    }
 }
 
 static size_t slashes_in(const char *text)
@@ -212,7 +258,7 @@ static void different_ids_have_different_refs(void **state)
     char **copies = mem_zalloc(3 * ids->count + 3, sizeof(copies[0]));
     for (size_t ix = 0; ix < ids->count; ix++) {
         struct names names;
-        names_init(&names, "r", ids->items[ix]);
+        names_init(&names, "r", NULL, ids->items[ix]);
         if (ix == 0) {
             take_new(&known, copies, names.owner);
             take_new(&known, copies, names.fence);
@@ -246,7 +292,7 @@ static void git_accepts_them(void **state)
     for (size_t ix = 0; ix < ids->count;
          ix += ix < ARRAY_COUNT(odd) ? 1 : ASKED_EVERY) {
         struct names names;
-        names_init(&names, ids->items[ix], ids->items[ix]);
+        names_init(&names, ids->items[ix], NULL, ids->items[ix]);
         if (!git_accepts(names.branch) || !git_accepts(names.kept) ||
             !git_accepts(names.agent) || !git_accepts(names.owner)) {
             fail_msg("git does not accept %s", names.branch);
@@ -260,6 +306,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_component_is_one_and_harmless),
         cmocka_unit_test(different_ids_have_different_branches),
+        cmocka_unit_test(entries_have_branches_of_their_own),
         cmocka_unit_test(worktrees_and_what_is_beside_them_differ),
         cmocka_unit_test(different_ids_have_different_refs),
         cmocka_unit_test(git_accepts_them),

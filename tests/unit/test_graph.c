@@ -445,7 +445,7 @@ static void misuse_stops_the_program(void **state)
     graph_add_nodes(&graph, 1);
     death_expect(add_edge_to_nowhere, &graph, "need < graph->node_count");
     death_expect(truncate_upwards, &graph, "nodes <= graph->node_count");
-    death_expect(add_too_many_nodes, &graph, "ID_NONE");
+    death_expect(add_too_many_nodes, &graph, "GRAPH_NODE_BITS");
     graph_release(&graph);
 }
 

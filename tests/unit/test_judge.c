@@ -190,6 +190,41 @@ static void a_session_that_was_stopped_has_no_answer(void **state)
     adapter_seen_release(&good);
 }
 
+static void a_message_makes_a_checkpoint_of_an_answer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer;
+        enum runner_stop stop;
+        bool unheard;
+        enum sched_outcome wanted;
+    } rows[] = {
+        {"{\"outcome\":\"done\"}", RUNNER_RAN, false, OUTCOME_DONE},
+        {"{\"outcome\":\"done\"}", RUNNER_RAN, true, OUTCOME_CHECKPOINT},
+        {"{\"outcome\":\"blocked\"}", RUNNER_RAN, true, OUTCOME_CHECKPOINT},
+        {"{\"outcome\":\"lost\"}", RUNNER_RAN, true, OUTCOME_FAILED},
+        {"{\"outcome\":\"done\"}", RUNNER_MESSAGE, true, OUTCOME_CHECKPOINT},
+        {"{\"outcome\":\"done\"}", RUNNER_TERMINATED, true, OUTCOME_FAILED},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
+        struct adapter_seen seen = finished(rows[ix].answer);
+        struct runner_end end = {.stop = rows[ix].stop};
+        struct brief brief = agent_fixture_brief("claude", BRIEF_WORK);
+        struct judgement judgement = judge_session(&(struct judge_input){
+            .brief = &brief,
+            .seen = &seen,
+            .end = &end,
+            .errors = "",
+            .unheard = rows[ix].unheard,
+        });
+        assert_int_equal(judgement.outcome, rows[ix].wanted);
+        assert_int_equal(judgement.progress,
+                         rows[ix].wanted == OUTCOME_CHECKPOINT);
+        judge_release(&judgement);
+        adapter_seen_release(&seen);
+    }
+}
+
 static void success_counts_only_if_the_program_exited_by_itself(void **state)
 {
     (void)state;
@@ -295,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_verdict_with_a_nul_is_none),
         cmocka_unit_test(a_batch_judges_each_task_once),
         cmocka_unit_test(a_session_that_was_stopped_has_no_answer),
+        cmocka_unit_test(a_message_makes_a_checkpoint_of_an_answer),
         cmocka_unit_test(success_counts_only_if_the_program_exited_by_itself),
         cmocka_unit_test(denied_tools_block_work_without_a_commit),
         cmocka_unit_test(a_conversation_that_is_gone_is_started_again_once),

@@ -111,6 +111,9 @@ static void what_needs_a_person_has_its_reason(void **state)
                 "\"reason\":\"exit code 1\"}",
                 "05:06:07 failed     a, no retries left: exit code 1");
     assert_line("task",
+                "{\"task\":\"a\",\"to\":\"ready\",\"waits\":\"approval\"}",
+                "05:06:07 approval   a waits for it: sluice approve a");
+    assert_line("task",
                 "{\"task\":\"a\",\"to\":\"skipped\"}",
                 "05:06:07 skipped    a");
 }
@@ -127,6 +130,10 @@ static void runs_orders_and_hooks_have_lines(void **state)
     assert_line("run",
                 "{\"to\":\"waiting\",\"parked\":2,\"waiting\":4}",
                 "05:06:07 waiting    needs attention: 2 parked, 4 waiting");
+    assert_line("run",
+                "{\"to\":\"stopped\",\"parked\":1,\"waiting\":4,"
+                "\"reason\":\"b has failed\"}",
+                "05:06:07 stopped    nothing more starts: b has failed");
     assert_line("order",
                 "{\"verb\":\"cap\",\"by\":\"eve\",\"answer\":{\"ok\":true,"
                 "\"text\":\"cap of run wave: 1\"}}",

@@ -109,12 +109,12 @@ static enum task_state state_of(const struct fixture *fixture,
     return sched_task(fixture->sched, load_task(run, task)).state;
 }
 
-static void end_task(struct fixture *fixture,
+static void end_with(struct fixture *fixture,
                      const struct load_run *run,
                      const struct plan *plan,
-                     const char *id)
+                     const char *id,
+                     enum sched_outcome outcome)
 {
-    const enum sched_outcome done = OUTCOME_DONE;
     struct task_id task = load_task(run, plan_find_task(plan, id));
     fixture->now_ns += MINUTE_NS;
     struct sched_event event = {
@@ -122,10 +122,18 @@ static void end_task(struct fixture *fixture,
         .now_ns = fixture->now_ns,
         .task = task,
         .token = sched_task(fixture->sched, task).token,
-        .outcomes = &done,
+        .outcomes = &outcome,
         .outcome_count = 1,
     };
     assert_int_equal(sched_apply(fixture->sched, &event), ERR_OK);
+}
+
+static void end_task(struct fixture *fixture,
+                     const struct load_run *run,
+                     const struct plan *plan,
+                     const char *id)
+{
+    end_with(fixture, run, plan, id, OUTCOME_DONE);
 }
 
 static void every_task_and_limit_finds_its_way_back(void **state)
@@ -661,6 +669,151 @@ static void a_plan_goes_on_from_records(void **state)
     plan_free(other);
 }
 
+static void set_store_limit(struct fixture *fixture,
+                            const struct load_run *run,
+                            const char *name,
+                            int64_t max)
+{
+    struct sched_event event = {
+        .type = EVENT_LIMIT,
+        .now_ns = fixture->now_ns,
+        .limit = load_store_limit(run, name),
+        .max = max,
+    };
+    assert_int_not_equal(event.limit.v, ID_NONE);
+    assert_string_equal(load_store_limit_name(run, event.limit), name);
+    assert_int_equal(load_plan_limit(run, event.limit), PLAN_NONE);
+    assert_int_equal(sched_apply(fixture->sched, &event), ERR_OK);
+}
+
+static void limits_of_the_store_hold_across_runs(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD "limits: {sessions: 5}\n"
+                                    "tasks:\n"
+                                    "  - {id: a, run: x, provider: one}\n"
+                                    "  - {id: b, run: x, provider: one}\n"
+                                    "  - {id: c, run: x}\n";
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *plans[] = {read_plan(text), read_plan(text)};
+    struct load_run *runs[] = {load_good(&fixture, plans[0]),
+                               load_good(&fixture, plans[1])};
+    add_to_plan(plans[1], "tasks: [{id: d, run: x, provider: two}]\n");
+    struct diag diag = {0};
+    assert_int_equal(load_more(runs[1], 0, &diag), ERR_OK);
+    assert_int_equal(load_store_limit_count(runs[0]), 2);
+    assert_int_equal(load_store_limit_count(runs[1]), 3);
+    assert_int_equal(load_store_limit(runs[0], "two").v, ID_NONE);
+    assert_int_equal(load_store_limit_at(runs[1], 2).v,
+                     load_store_limit(runs[1], "two").v);
+    assert_null(load_store_limit_name(runs[0], load_limit(runs[0], 0)));
+    for (int ix = 0; ix < 2; ix++) {
+        set_store_limit(&fixture, runs[ix], "sessions", 2);
+        set_store_limit(&fixture, runs[ix], "one", 1);
+    }
+    set_store_limit(&fixture, runs[1], "two", 0);
+    /* One of provider one in all, and one more. */
+    assert_int_equal(start_all(&fixture), 2);
+    assert_int_equal(state_of(&fixture, runs[0], plans[0], "a"), TASK_RUNNING);
+    assert_int_equal(state_of(&fixture, runs[0], plans[0], "c"), TASK_RUNNING);
+    for (int ix = 0; ix < 2; ix++) {
+        set_store_limit(&fixture, runs[ix], "sessions", LIMIT_NONE);
+    }
+    assert_int_equal(start_all(&fixture), 1);
+    assert_int_equal(state_of(&fixture, runs[1], plans[1], "c"), TASK_RUNNING);
+    end_task(&fixture, runs[0], plans[0], "a");
+    assert_int_equal(start_all(&fixture), 1);
+    set_store_limit(&fixture, runs[1], "two", 1);
+    assert_int_equal(start_all(&fixture), 1);
+    assert_int_equal(state_of(&fixture, runs[1], plans[1], "d"), TASK_RUNNING);
+    tear_down(&fixture);
+    plan_free(plans[0]);
+    plan_free(plans[1]);
+}
+
+static void outcomes_approval_and_last_tasks_reach_the_core(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *plan =
+        read_plan(HEAD "limits: {sessions: 9}\n"
+                       "defaults: {retry: 0}\n"
+                       "groups: [{id: g, finally: [{id: g-end, run: x}]}]\n"
+                       "tasks:\n"
+                       "  - {id: a, run: x, group: g}\n"
+                       "  - {id: fix, run: x, needs: [{task: a, on: failed}]}\n"
+                       "  - {id: any, run: x, needs: [{task: a, on: any}]}\n"
+                       "  - {id: b, run: x, approve: true}\n"
+                       "finally: [{id: end, run: x}]\n");
+    struct load_run *run = load_good(&fixture, plan);
+    assert_int_equal(start_all(&fixture), 1);
+    assert_int_equal(state_of(&fixture, run, plan, "b"), TASK_READY);
+    struct task_id b = load_task(run, plan_find_task(plan, "b"));
+    assert_true(sched_task(fixture.sched, b).unapproved);
+    end_with(&fixture, run, plan, "a", OUTCOME_FAILED);
+    assert_int_equal(start_all(&fixture), 3);
+    assert_int_equal(state_of(&fixture, run, plan, "fix"), TASK_RUNNING);
+    assert_int_equal(state_of(&fixture, run, plan, "any"), TASK_RUNNING);
+    assert_int_equal(state_of(&fixture, run, plan, "g-end"), TASK_RUNNING);
+    struct sched_event approve = {
+        .type = EVENT_APPROVE,
+        .now_ns = fixture.now_ns,
+        .task = b,
+    };
+    assert_int_equal(sched_apply(fixture.sched, &approve), ERR_OK);
+    assert_int_equal(start_all(&fixture), 1);
+    end_task(&fixture, run, plan, "fix");
+    end_task(&fixture, run, plan, "any");
+    end_task(&fixture, run, plan, "b");
+    assert_int_equal(start_all(&fixture), 0);
+    end_with(&fixture, run, plan, "g-end", OUTCOME_FAILED);
+    assert_int_equal(start_all(&fixture), 1);
+    assert_int_equal(state_of(&fixture, run, plan, "end"), TASK_RUNNING);
+    tear_down(&fixture);
+    plan_free(plan);
+}
+
+static void times_are_those_of_the_core(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture);
+    struct plan *plan = read_plan(
+        HEAD "limits: {sessions: 9}\n"
+             "deadline: 6h\n"
+             "tasks:\n"
+             "  - {id: a, run: x}\n"
+             "  - {id: b, run: x, not_before: 2030-01-31T12:00:00Z}\n"
+             "  - {id: c, run: x, not_before: 2030-01-31T10:00:00Z}\n");
+    int64_t noon_ns = INT64_C(1896091200) * SECOND_NS;
+    struct load_options options = {
+        .start_ns = noon_ns - 2 * HOUR_NS,
+        .clock_offset_ns = noon_ns - 2 * HOUR_NS,
+        .not_before_ns = noon_ns - HOUR_NS,
+    };
+    struct load_run *run = NULL;
+    struct diag diag = {0};
+    assert_int_equal(load_plan(fixture.load, 0, plan, &options, &run, &diag),
+                     ERR_OK);
+    /* It starts an hour later, and so does its time. */
+    assert_int_equal(sched_run(fixture.sched, load_run_id(run)).deadline_ns,
+                     7 * HOUR_NS);
+    assert_int_equal(start_all(&fixture), 0);
+    fixture.now_ns = HOUR_NS;
+    struct sched_event tick = {.type = EVENT_TICK, .now_ns = fixture.now_ns};
+    assert_int_equal(sched_apply(fixture.sched, &tick), ERR_OK);
+    assert_int_equal(start_all(&fixture), 2);
+    assert_int_equal(state_of(&fixture, run, plan, "b"), TASK_WAITING);
+    fixture.now_ns = 2 * HOUR_NS;
+    tick.now_ns = fixture.now_ns;
+    assert_int_equal(sched_apply(fixture.sched, &tick), ERR_OK);
+    assert_int_equal(start_all(&fixture), 1);
+    tear_down(&fixture);
+    plan_free(plan);
+}
+
 static void freeing_nothing_is_allowed(void **state)
 {
     (void)state;
@@ -684,6 +837,9 @@ int main(void)
         cmocka_unit_test(plans_share_providers_by_name),
         cmocka_unit_test(a_plan_that_has_grown_is_loaded_whole),
         cmocka_unit_test(a_plan_goes_on_from_records),
+        cmocka_unit_test(limits_of_the_store_hold_across_runs),
+        cmocka_unit_test(outcomes_approval_and_last_tasks_reach_the_core),
+        cmocka_unit_test(times_are_those_of_the_core),
         cmocka_unit_test(freeing_nothing_is_allowed),
     };
     return cmocka_run_group_tests_name("load", tests, NULL, NULL);

@@ -45,6 +45,7 @@ static void draw(struct work *w, struct rng *rng)
     uint32_t edges = 0;
     for (uint32_t ix = 0; ix < model->count; ix++) {
         model->task[ix] = ix;
+        model->group[ix] = ix / 2;
         model->length_ns[ix] = 1 + rng_below(rng, 9);
         model->release_ns[ix] = rng_below(rng, 4) == 0 ? rng_below(rng, 6) : 0;
         for (uint32_t lane = 0; lane < LANES; lane++) {
@@ -59,6 +60,7 @@ static void draw(struct work *w, struct rng *rng)
         }
     }
     model->first_need[model->count] = edges;
+    model->group_count = (model->count + 1) / 2;
     model->busy_count = rng_below(rng, BUSY + 1);
     for (uint32_t ix = 0; ix < model->busy_count; ix++) {
         for (uint32_t lane = 0; lane < LANES; lane++) {
@@ -291,7 +293,8 @@ static void parallel_schedules_are_serial_ones_too(void **state)
 
 static int64_t searched(struct work *w, uint64_t seed, uint32_t *list)
 {
-    lookahead_search_begin(&w->search, &w->model, seed, 400, NULL);
+    const struct lookahead_search_spec spec = {.seed = seed, .budget = 400};
+    lookahead_search_begin(&w->search, &w->model, &spec);
     while (lookahead_search_step(&w->search)) {
     }
     int64_t end_ns;

@@ -24,12 +24,14 @@ static void the_words_stay_as_they_are(void **state)
         [OUTCOME_CHECKPOINT] = "checkpoint",
         [OUTCOME_LOST] = "lost",
         [OUTCOME_STOPPED] = "stopped",
+        [OUTCOME_LATER] = "later",
+        [OUTCOME_FATAL] = "failed",
     };
     for (unsigned ix = 0; ix < OUTCOME_COUNT; ix++) {
         enum sched_outcome read = OUTCOME_DONE;
         assert_string_equal(outcome_name(ix), words[ix]);
         assert_true(outcome_read(words[ix], &read));
-        assert_int_equal(read, ix);
+        assert_int_equal(read, ix == OUTCOME_FATAL ? OUTCOME_FAILED : ix);
     }
 }
 
@@ -51,8 +53,9 @@ static void a_result_says_neither_lost_nor_stopped(void **state)
     for (unsigned ix = 0; ix < OUTCOME_COUNT; ix++) {
         enum sched_outcome out = OUTCOME_DONE;
         bool is_said = ix != OUTCOME_LOST && ix != OUTCOME_STOPPED;
+        unsigned read = ix == OUTCOME_FATAL ? OUTCOME_FAILED : ix;
         assert_int_equal(outcome_read_said(outcome_name(ix), &out), is_said);
-        assert_int_equal(out, is_said ? ix : OUTCOME_DONE);
+        assert_int_equal(out, is_said ? read : OUTCOME_DONE);
     }
 }
 
@@ -63,6 +66,8 @@ static void exit_codes_mean_what_they_are_documented_to(void **state)
         enum sched_outcome wanted = code == 0    ? OUTCOME_DONE
                                     : code == 20 ? OUTCOME_CHANGES
                                     : code == 30 ? OUTCOME_BLOCKED
+                                    : code == 40 ? OUTCOME_LATER
+                                    : code == 50 ? OUTCOME_FATAL
                                     : code == 75 ? OUTCOME_REFUSED
                                                  : OUTCOME_FAILED;
         assert_int_equal(outcome_of_code(code), wanted);
@@ -75,6 +80,8 @@ static void exit_codes_mean_what_they_are_documented_to(void **state)
     assert_int_equal(outcome_code(OUTCOME_CHANGES), 20);
     assert_int_equal(outcome_code(OUTCOME_BLOCKED), 30);
     assert_int_equal(outcome_code(OUTCOME_CHECKPOINT), 0);
+    assert_int_equal(outcome_code(OUTCOME_LATER), 40);
+    assert_int_equal(outcome_code(OUTCOME_FATAL), 50);
 }
 
 static void what_is_lacking_has_a_word(void **state)

@@ -145,6 +145,7 @@ static void a_task_alone_has_what_is_built_in(void **state)
     assert_string_equal(plan->file, "plan.yaml");
     assert_string_equal(plan->name, "test");
     assert_int_equal(plan->policy, PLAN_POLICY_RANK);
+    assert_int_equal(plan->goal, PLAN_GOAL_FINISH_ALL);
     assert_int_equal(plan->task_count, 1);
     const struct plan_task *task = &plan->tasks[0];
     assert_string_equal(task->run.shell, "make");
@@ -161,6 +162,7 @@ static void a_task_alone_has_what_is_built_in(void **state)
     assert_true(task->settings.checkpoint_after_ns == PLAN_UNSET);
     assert_int_equal(task->settings.checkpoint_max, 3);
     assert_int_equal(task->settings.retry_max, 2);
+    assert_int_equal(task->settings.priority, 5);
     assert_true(task->settings.retry_backoff_ns == 10 * SECOND_NS);
     assert_true(task->settings.retry_backoff_ns_max == 5 * MINUTE_NS);
     assert_int_equal(task->settings.on_failure, PLAN_ON_FAILURE_PARK);
@@ -195,11 +197,53 @@ static void the_default_limits_come_first(void **state)
     assert_string_equal(plan->limits[3].per, "repo");
     expect_attributes(plan->limits[3].where, 1, "class=merge");
     assert_int_equal(plan->limits[4].percent, 34);
+    assert_true(plan->limits[4].background);
     assert_null(plan->limits[4].per);
     expect_attributes(plan->limits[4].where, 1, "class=review");
     assert_true(plan->limits[5].kind == PLAN_LIMIT_PLAIN);
     assert_true(plan->limits[6].kind == PLAN_LIMIT_RESOURCE);
     plan_free(plan);
+}
+
+/* The window of the repo "g" of a plan, and the maximum of its merges. */
+static void expect_window(const char *limits, const char *merge, int64_t window)
+{
+    struct strbuf text = {0};
+    strbuf_addf(&text,
+                HEAD "repos:\n"
+                     "  g: {path: g, base: dev, gate: make}\n"
+                     "  n: {path: n, base: dev}\n"
+                     "limits: {%s}\n"
+                     "pipelines: {p: [{stage: merge, merge: %s}]}\n"
+                     "groups:\n"
+                     "  - {id: a, repo: g, pipeline: p}\n"
+                     "  - {id: b, repo: n, pipeline: p}\n",
+                limits,
+                merge);
+    struct plan *plan = read_good(strbuf_text(&text));
+    uint32_t ix = plan_window_of(plan, &plan->tasks[0]);
+    assert_int_equal(plan_window_of(plan, &plan->tasks[1]), PLAN_NONE);
+    assert_int_equal(limit_of(plan, "merge")->max, window);
+    if (window == 1) {
+        assert_int_equal(ix, PLAN_NONE);
+    } else {
+        assert_string_equal(plan->limits[ix].name, "merge queue of g");
+        assert_true(plan->limits[ix].kind == PLAN_LIMIT_WINDOW);
+        assert_int_equal(plan->limits[ix].max, window);
+    }
+    plan_free(plan);
+    strbuf_release(&text);
+}
+
+static void a_gate_gives_a_merge_queue_a_window(void **state)
+{
+    (void)state;
+    expect_window("", "true", 8);
+    expect_window("", "{window: 3}", 3);
+    expect_window("", "{window: 1}", 1);
+    expect_window("", "{batch: 4}", 1);
+    expect_window("merge: 5", "{window: 3}", 5);
+    expect_window("merge: 1", "true", 1);
 }
 
 static void without_repos_sessions_are_the_processors(void **state)
@@ -230,6 +274,7 @@ static void naming_a_default_limit_changes_only_what_is_given(void **state)
     assert_int_equal(limit_of(plan, "review")->max, 2);
     assert_int_equal(limit_of(plan, "review")->percent, 0);
     assert_int_equal(limit_of(plan, "review")->where_count, 1);
+    assert_true(limit_of(plan, "review")->background);
     plan_free(plan);
 }
 
@@ -255,6 +300,8 @@ static void classes_merge_over_the_built_in_ones(void **state)
     assert_int_equal(docs->base_tier, 3);
     assert_int_equal(docs->batch, 1);
     assert_int_equal(docs->batch_marginal, 50);
+    assert_string_equal(plan->classes[2].name, "merge");
+    assert_int_equal(plan->classes[2].batch_marginal, 5);
     assert_true(docs->max_wait_ns == 2 * HOUR_NS);
     assert_string_equal(plan->classes[5].name, "other");
     assert_false(plan->classes[5].declared);
@@ -270,7 +317,7 @@ static void a_pipeline_makes_a_chain_of_tasks(void **state)
              "  issue:\n"
              "    - {stage: implement, run: ./do}\n"
              "    - {stage: gate, run: [make, test], rework: {to: implement}}\n"
-             "    - {stage: extra, run: x, title: More}\n"
+             "    - {stage: extra, run: x, title: More, class: gate}\n"
              "    - {stage: land, merge: true}\n"
              "groups:\n"
              "  - {id: g, repo: api, pipeline: issue, title: The issue,\n"
@@ -305,6 +352,135 @@ static void a_pipeline_makes_a_chain_of_tasks(void **state)
     plan_free(plan);
 }
 
+static void paths_of_a_checkout_are_normalised(void **state)
+{
+    (void)state;
+    struct plan *plan = read_good(
+        HEAD "repos:\n"
+             "  api: {path: x, base: b, keep: [./a//b/, c], copy: [.env/],\n"
+             "        remote: keep, fetch: true}\n"
+             "  web: {path: x, base: b, remote: read}\n"
+             "tasks: [{id: a, repo: api, run: x}]\n");
+    const struct plan_repo *repo = &plan->repos[0];
+    assert_int_equal(repo->keep.count, 2);
+    assert_string_equal(repo->keep.items[0], "a/b");
+    assert_string_equal(repo->keep.items[1], "c");
+    assert_int_equal(repo->copy.count, 1);
+    assert_string_equal(repo->copy.items[0], ".env");
+    assert_true(repo->remote_keep);
+    assert_true(repo->fetch);
+    assert_int_equal(plan->repos[1].keep.count, 0);
+    assert_false(plan->repos[1].remote_keep);
+    assert_false(plan->repos[1].fetch);
+    plan_free(plan);
+}
+
+static void once_belongs_to_its_prepare_command(void **state)
+{
+    (void)state;
+    struct plan *plan = read_good(
+        HEAD "defaults: {prepare: {run: d, once: true}}\n"
+             "classes: {gate: {prepare: c}}\n"
+             "tasks:\n"
+             "  - {id: a, run: x}\n"
+             "  - {id: b, run: x, prepare: b}\n"
+             "  - {id: c, run: x, class: gate}\n"
+             "  - {id: d, run: x, class: gate, prepare: {run: d, once: true}}\n"
+             "  - {id: e, run: x, prepare: {run: e, once: false}}\n");
+    static const struct {
+        const char *id;
+        const char *prepare;
+        bool once;
+    } cases[] = {
+        {"a", "d", true},
+        {"b", "b", false},
+        {"c", "c", false},
+        {"d", "d", true},
+        {"e", "e", false},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
+        const struct plan_task *task = task_of(plan, cases[ix].id);
+        assert_string_equal(task->prepare, cases[ix].prepare);
+        assert_true(task->prepare_once == cases[ix].once);
+    }
+    plan_free(plan);
+}
+
+/* The class of a task, by its name. */
+static const char *class_of(const struct plan *plan, const char *id)
+{
+    return plan->classes[task_of(plan, id)->class_ix].name;
+}
+
+#define TESTING                                                                \
+    HEAD "classes: {docs: {tier: 2}, lint: {tier: 3}}\n"                       \
+         "pipelines:\n"                                                        \
+         "  p:\n"                                                              \
+         "    - {stage: implement, run: x}\n"                                  \
+         "    - {stage: build, run: x}\n"                                      \
+         "    - {stage: check, run: x}\n"                                      \
+         "    - {stage: docs, run: x}\n"                                       \
+         "    - {stage: lint, run: x}\n"                                       \
+         "    - {stage: test, run: x, class: review}\n"                        \
+         "    - {stage: verify, agent: claude, class: implement}\n"            \
+         "groups: [{id: g, pipeline: p}]\n"                                    \
+         "tasks:\n"                                                            \
+         "  - {id: test, run: x}\n"                                            \
+         "  - {id: gate, run: x}\n"                                            \
+         "  - {id: build, agent: claude}\n"                                    \
+         "  - {id: verify, run: x, class: docs}\n"                             \
+         "  - {id: review, run: x}\n"                                          \
+         "  - {id: other, run: x}\n"
+
+static void the_name_of_a_test_is_a_gate(void **state)
+{
+    (void)state;
+    struct plan *plan = read_good(TESTING);
+    assert_string_equal(class_of(plan, "g/build"), "gate");
+    assert_string_equal(class_of(plan, "g/check"), "gate");
+    assert_string_equal(class_of(plan, "g/docs"), "docs");
+    assert_string_equal(class_of(plan, "g/lint"), "lint");
+    assert_string_equal(class_of(plan, "g/test"), "review");
+    assert_string_equal(class_of(plan, "g/verify"), "implement");
+    assert_string_equal(class_of(plan, "test"), "gate");
+    assert_string_equal(class_of(plan, "gate"), "gate");
+    assert_string_equal(class_of(plan, "build"), "implement");
+    assert_string_equal(class_of(plan, "verify"), "docs");
+    assert_string_equal(class_of(plan, "review"), "implement");
+    assert_string_equal(class_of(plan, "other"), "implement");
+    plan_free(plan);
+}
+
+static void a_run_keeps_the_rules_of_its_plan(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD "pipelines: {p: [{stage: reviw, run: x}, {stage: test, run: x}]}\n"
+             "groups: [{id: g, pipeline: p}]\n"
+             "tasks: [{id: build, run: x}]\n";
+    static const char more[] = "pipelines: {q: [{stage: ship, run: x}]}\n"
+                               "groups: [{id: h, pipeline: q}]\n";
+    struct plan_source source = {
+        .file = "plan.yaml",
+        .text = text,
+        .len = strlen(text),
+        .processors = 6,
+        .old_rules = true,
+    };
+    struct plan_source added = source;
+    struct plan_errors errors = {0};
+    struct plan *plan = NULL;
+    added.text = more;
+    added.len = strlen(more);
+    assert_true(plan_read(&plan, &source, &errors));
+    assert_true(plan_add(plan, &added, &errors));
+    assert_string_equal(class_of(plan, "g/reviw"), "implement");
+    assert_string_equal(class_of(plan, "g/test"), "implement");
+    assert_string_equal(class_of(plan, "h/ship"), "implement");
+    assert_string_equal(class_of(plan, "build"), "implement");
+    plan_free(plan);
+}
+
 static void the_nearest_setting_wins(void **state)
 {
     (void)state;
@@ -315,7 +491,7 @@ static void the_nearest_setting_wins(void **state)
              "  gate: {timeout: 2h, retry: {max: 8}, prepare: c, owner: c}\n"
              "pipelines:\n"
              "  p: [{stage: gate, run: x, timeout: 4h},\n"
-             "      {stage: plain, run: x}]\n"
+             "      {stage: plain, class: implement, run: x}]\n"
              "groups:\n"
              "  - {id: g, pipeline: p, timeout: 3h, prepare: g}\n"
              "  - {id: h, timeout: 3h, checkpoint: {max: 1}, owner: h}\n"
@@ -344,6 +520,64 @@ static void the_nearest_setting_wins(void **state)
     expect_attributes(gate->attributes,
                       gate->attribute_count,
                       "class=gate group=g owner=c stage=gate");
+    plan_free(plan);
+}
+
+static void a_sandbox_is_inherited_as_a_whole(void **state)
+{
+    (void)state;
+    struct plan *plan = read_good(
+        "sluice: 1\nname: n\n"
+        "defaults: {sandbox: {network: false, read: [lib], env: [A]}}\n"
+        "agents:\n"
+        "  claude: {sandbox: {write: [~/.cache]}}\n"
+        "classes:\n"
+        "  gate: {sandbox: true}\n"
+        "tasks:\n"
+        "  - {id: defaults, run: x}\n"
+        "  - {id: class, run: x, class: gate}\n"
+        "  - {id: off, run: x, class: gate, sandbox: false}\n"
+        "  - {id: agent, agent: claude}\n"
+        "  - {id: agent-of-class, agent: claude, class: gate}\n"
+        "  - {id: plain-agent, agent: codex}\n"
+        "  - {id: own, agent: claude, sandbox: {read: [a, /b]}}\n");
+    static const struct {
+        bool on;
+        bool network;
+        const char *read;
+        const char *write;
+    } wanted[] = {
+        {true, false, "lib", NULL},
+        {true, true, NULL, NULL},
+        {.on = false},
+        {true, true, NULL, "~/.cache"},
+        {true, true, NULL, NULL},
+        {true, false, "lib", NULL},
+        {true, true, "a", NULL},
+    };
+    assert_int_equal(plan->task_count, ARRAY_COUNT(wanted));
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        const struct plan_sandbox *sandbox = plan->tasks[ix].settings.sandbox;
+        assert_int_equal(sandbox != NULL, wanted[ix].on);
+        if (sandbox != NULL) {
+            assert_int_equal(sandbox->network, wanted[ix].network);
+            assert_int_equal(sandbox->read[0] != NULL, wanted[ix].read != NULL);
+            assert_int_equal(sandbox->write[0] != NULL,
+                             wanted[ix].write != NULL);
+            if (wanted[ix].read != NULL) {
+                assert_string_equal(sandbox->read[0], wanted[ix].read);
+            }
+            if (wanted[ix].write != NULL) {
+                assert_string_equal(sandbox->write[0], wanted[ix].write);
+            }
+        }
+    }
+    assert_true(plan_same_sandbox(plan->tasks[0].settings.sandbox,
+                                  plan->tasks[5].settings.sandbox));
+    assert_false(plan_same_sandbox(plan->tasks[0].settings.sandbox,
+                                   plan->tasks[6].settings.sandbox));
+    assert_false(plan_same_sandbox(plan->tasks[0].settings.sandbox,
+                                   plan->tasks[2].settings.sandbox));
     plan_free(plan);
 }
 
@@ -472,7 +706,9 @@ static void sync_usage_and_hooks_are_kept(void **state)
 
 #define BASE                                                                   \
     HEAD "repos: {api: {}}\n"                                                  \
-         "pipelines: {p: [{stage: one, run: x}, {stage: two, run: x}]}\n"      \
+         "pipelines:\n"                                                        \
+         "  p: [{stage: one, class: implement, run: x},\n"                     \
+         "      {stage: two, class: gate, run: x}]\n"                          \
          "groups: [{id: g, pipeline: p}, {id: loose}]\n"                       \
          "tasks:\n"                                                            \
          "  - {id: a, run: x}\n"                                               \
@@ -484,14 +720,15 @@ static void a_fragment_adds_behind_what_is_there(void **state)
     (void)state;
     struct plan *plan = read_good(BASE);
     uint32_t before = plan->task_count;
-    add_good(plan,
-             "sluice: 1\n"
-             "resources: {gpu: 1}\n"
-             "pipelines: {q: [{stage: x, run: x, uses: {gpu: 1}}]}\n"
-             "groups: [{id: h, pipeline: p, needs: g},\n"
-             "         {id: i, pipeline: q, needs: [h]}]\n"
-             "tasks: [{id: n, run: x, needs: [loose, b], class: fresh,\n"
-             "         provider: codex}]\n");
+    add_good(
+        plan,
+        "sluice: 1\n"
+        "resources: {gpu: 1}\n"
+        "pipelines: {q: [{stage: x, class: gate, run: x, uses: {gpu: 1}}]}\n"
+        "groups: [{id: h, pipeline: p, needs: g},\n"
+        "         {id: i, pipeline: q, needs: [h]}]\n"
+        "tasks: [{id: n, run: x, needs: [loose, b], class: fresh,\n"
+        "         provider: codex}]\n");
     assert_int_equal(plan->task_count, before + 4);
     assert_int_equal(plan_find_task(plan, "h/one"), before);
     assert_int_equal(plan_find_task(plan, "n"), before + 3);
@@ -551,7 +788,7 @@ static void a_refused_fragment_leaves_no_trace(void **state)
     for (int round = 0; round < 20; round++) {
         add_bad(plan,
                 "resources: {gpu: 1}\n"
-                "pipelines: {q: [{stage: s, run: x}]}\n"
+                "pipelines: {q: [{stage: s, class: gate, run: x}]}\n"
                 "groups: [{id: h, pipeline: q, attributes: {team: red}}]\n"
                 "tasks: [{id: n, run: x, group: loose, class: fresh,\n"
                 "         provider: codex, needs: [h]},\n"
@@ -569,7 +806,7 @@ static void a_refused_fragment_leaves_no_trace(void **state)
     expect_needs(plan, "a", "");
     add_good(plan,
              "resources: {gpu: 1}\n"
-             "pipelines: {q: [{stage: s, run: x}]}\n"
+             "pipelines: {q: [{stage: s, class: gate, run: x}]}\n"
              "groups: [{id: h, pipeline: q}]\n"
              "tasks: [{id: n, run: x, class: fresh, needs: [h, loose]}]\n");
     expect_needs(plan, "n", "m h/s");
@@ -626,7 +863,7 @@ static void too_many_tasks_are_refused(void **state)
     struct strbuf text = {0};
     strbuf_adds(&text, HEAD "pipelines:\n  p:\n");
     for (int ix = 0; ix < 100; ix++) {
-        strbuf_addf(&text, "    - {stage: s%d, run: make}\n", ix);
+        strbuf_addf(&text, "    - {stage: s%d, class: gate, run: make}\n", ix);
     }
     strbuf_adds(&text, "groups:\n");
     for (int ix = 0; ix < 20001; ix++) {
@@ -677,11 +914,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_alone_has_what_is_built_in),
         cmocka_unit_test(the_default_limits_come_first),
+        cmocka_unit_test(a_gate_gives_a_merge_queue_a_window),
         cmocka_unit_test(without_repos_sessions_are_the_processors),
         cmocka_unit_test(naming_a_default_limit_changes_only_what_is_given),
         cmocka_unit_test(classes_merge_over_the_built_in_ones),
         cmocka_unit_test(a_pipeline_makes_a_chain_of_tasks),
+        cmocka_unit_test(once_belongs_to_its_prepare_command),
+        cmocka_unit_test(paths_of_a_checkout_are_normalised),
+        cmocka_unit_test(the_name_of_a_test_is_a_gate),
+        cmocka_unit_test(a_run_keeps_the_rules_of_its_plan),
         cmocka_unit_test(the_nearest_setting_wins),
+        cmocka_unit_test(a_sandbox_is_inherited_as_a_whole),
         cmocka_unit_test(a_backoff_above_an_inherited_bound_raises_it),
         cmocka_unit_test(durations_have_units),
         cmocka_unit_test(a_group_of_tasks_stands_for_its_last_ones),

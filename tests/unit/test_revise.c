@@ -12,7 +12,7 @@
 
 #define HEAD "sluice: 1\nname: test\n"
 #define PIPELINES                                                              \
-    "pipelines:\n  p:\n    - {stage: make, run: make}\n"                       \
+    "pipelines:\n  p:\n    - {stage: make, class: implement, run: make}\n"     \
     "    - {stage: test, run: test, rework: {to: make, max: 2}}\n"
 
 static struct plan_source source_of(const char *text)
@@ -89,6 +89,42 @@ static bool needs(const struct plan *plan, const char *task, const char *need)
         }
     }
     return false;
+}
+
+/* The lines for the differences between two plans. */
+static void
+expect_diff(const char *old_text, const char *new_text, const char *wanted)
+{
+    struct plan *old = read_good(old_text);
+    struct plan *new = revise(old, new_text, NULL);
+    struct strbuf got = {0};
+    uint32_t count = revise_add_parts(&got, old_text, new_text) +
+                     revise_add_tasks(&got, old, new);
+    assert_string_equal(strbuf_text(&got), wanted);
+    assert_true((count > 0) == (wanted[0] != '\0'));
+    strbuf_release(&got);
+    plan_free(new);
+    plan_free(old);
+}
+
+static void priorities_and_the_goal_are_differences(void **state)
+{
+    (void)state;
+#define GROUPS(keys)                                                           \
+    HEAD PIPELINES "groups: [{id: g, pipeline: p" keys "}]\n"                  \
+                   "tasks: [{id: a, run: x}]\n"
+    expect_diff(GROUPS(""),
+                GROUPS(", priority: 0"),
+                "changed: task g/make: priority 5 -> 0\n"
+                "changed: task g/test: priority 5 -> 0\n");
+    expect_diff(GROUPS(""), GROUPS(", priority: 5"), "");
+    expect_diff(GROUPS(""),
+                GROUPS("") "goal: finish-many\n",
+                "added: goal: \"finish-many\"\n");
+    expect_diff(GROUPS("") "goal: finish-many\n",
+                GROUPS("") "goal: finish-all\n",
+                "changed: goal: \"finish-many\" -> \"finish-all\"\n");
+#undef GROUPS
 }
 
 static void old_tasks_keep_their_indices(void **state)
@@ -196,6 +232,7 @@ static void differences_are_told_apart(void **state)
         {"{id: a, run: y, timeout: 1h}", REVISE_COMMAND},
         {"{id: a, run: [x], timeout: 1h}", REVISE_COMMAND},
         {"{id: a, run: x, timeout: 1h, prepare: p}", REVISE_COMMAND},
+        {"{id: a, run: x, timeout: 1h, prepare: {run: p}}", REVISE_COMMAND},
         {"{id: a, run: x, timeout: 2h}", REVISE_SETTINGS},
         {"{id: a, run: x, timeout: 1h, estimate: 5m}", REVISE_SETTINGS},
         {"{id: a, run: x, timeout: 1h, optional: true}", REVISE_SETTINGS},
@@ -252,6 +289,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(old_tasks_keep_their_indices),
+        cmocka_unit_test(priorities_and_the_goal_are_differences),
         cmocka_unit_test(groups_move_with_their_stages),
         cmocka_unit_test(fragments_stay),
         cmocka_unit_test(a_task_does_not_become_a_group),

@@ -22,7 +22,11 @@
 
 #include <cmocka.h>
 
-static const char *const files[] = {"checkpoint", "events", "input", "pid"};
+static const char *const files[] = {"checkpoint",
+                                    "messages",
+                                    "events",
+                                    "input",
+                                    "pid"};
 
 /* Everything that a program printed. */
 struct output {
@@ -86,6 +90,8 @@ static struct runner_end run(const char *script, struct output *output)
         .input = "input",
         .events = "events",
         .checkpoint = "checkpoint",
+        .messages = "messages",
+        .messages_bytes = strlen("old\n"),
         .line = take_line,
         .ctx = output,
     };
@@ -279,6 +285,27 @@ static void a_file_asks_for_a_checkpoint(void **state)
                 "[line][stopped]");
 }
 
+static void a_new_message_stops_the_program(void **state)
+{
+    (void)state;
+    expect_stop("printf 'old\\nnew\\n' > messages; echo line",
+                RUNNER_MESSAGE,
+                "[line][stopped]");
+    /* It knows the first one, and a directory is no message. */
+    remove_files();
+    expect_lines("printf 'old\\n' > messages; echo line", "[line]");
+    struct runner runner = {.messages = "messages", .messages_bytes = 4};
+    assert_false(runner_has_message(&runner));
+    runner.messages_bytes = 3;
+    assert_true(runner_has_message(&runner));
+    runner.messages = ".";
+    assert_false(runner_has_message(&runner));
+    runner.messages = "no-such-file";
+    assert_false(runner_has_message(&runner));
+    runner.messages = NULL;
+    assert_false(runner_has_message(&runner));
+}
+
 static void a_signal_before_the_start_counts(void **state)
 {
     (void)state;
@@ -396,6 +423,7 @@ int main(void)
         cmocka_unit_test(a_program_that_is_missing_is_not_found),
         cmocka_unit_test(signals_stop_the_program_with_sigterm),
         cmocka_unit_test(a_file_asks_for_a_checkpoint),
+        cmocka_unit_test(a_new_message_stops_the_program),
         cmocka_unit_test(a_signal_before_the_start_counts),
         cmocka_unit_test(a_program_that_ignores_sigterm_is_killed),
         cmocka_unit_test(descendants_do_not_survive),

@@ -306,7 +306,10 @@ static void scenario_64_added_behind_every_kind_of_task(void **state)
 
     /* An unknown task, and a cycle: refused, and nothing has changed. */
     char *before = fixture_picture(&f);
-    struct sched_need unknown = {sched_task_count(f.sched), 999};
+    struct sched_need unknown = {
+        .dependent = sched_task_count(f.sched),
+        .need = 999,
+    };
     struct sched_addition addition = {
         .run = f.run,
         .tasks = &f.spec,
@@ -428,7 +431,8 @@ static void scenario_88_a_burst_of_100000_completions_loses_none(void **state)
     struct task_id first = fixture_tasks(&f, BURST);
     struct sched_need *needs = mem_zalloc(BURST, sizeof(needs[0]));
     for (uint32_t ix = 0; ix < BURST; ix++) {
-        needs[ix] = (struct sched_need){BURST, first.v + ix};
+        needs[ix] =
+            (struct sched_need){.dependent = BURST, .need = first.v + ix};
     }
     struct sched_addition addition = {
         .run = f.run,

@@ -86,7 +86,9 @@ static void tasks_of_one_addition_may_need_each_other(void **state)
     struct sched_task_spec tasks[] = {f.spec, f.spec, f.spec};
     tasks[0].group = 0;
     tasks[1].group = 0;
-    struct sched_need needs[] = {{2, 3}, {3, 4}, {1, 2}};
+    struct sched_need needs[] = {{2, 3, SCHED_ON_DONE},
+                                 {3, 4, SCHED_ON_DONE},
+                                 {1, 2, SCHED_ON_DONE}};
     struct sched_addition addition = {
         .run = f.run,
         .groups = &group,
@@ -285,7 +287,7 @@ static void a_need_that_is_not_there_is_refused(void **state)
     (void)state;
     struct fixture f;
     start_two(&f);
-    struct sched_need need = {2, 3};
+    struct sched_need need = {2, 3, SCHED_ON_DONE};
     struct sched_addition addition = {
         .run = f.run,
         .tasks = &f.spec,
@@ -294,7 +296,7 @@ static void a_need_that_is_not_there_is_refused(void **state)
         .need_count = 1,
     };
     assert_refused(&f, &addition, ERR_INVALID, REJECTION_UNKNOWN, 2);
-    need = (struct sched_need){7, 0};
+    need = (struct sched_need){7, 0, SCHED_ON_DONE};
     assert_refused(&f, &addition, ERR_INVALID, REJECTION_UNKNOWN, 7);
     fixture_release(&f);
 }
@@ -307,7 +309,7 @@ static void a_cycle_is_refused_and_named(void **state)
     fixture_task(&f, "c", "b");
     (void)fixture_run_pass(&f);
     /* b needs the new one (3), which needs c, which needs b. */
-    struct sched_need needs[] = {{3, 2}, {1, 3}};
+    struct sched_need needs[] = {{3, 2, SCHED_ON_DONE}, {1, 3, SCHED_ON_DONE}};
     struct sched_addition addition = {
         .run = f.run,
         .tasks = &f.spec,
@@ -325,14 +327,14 @@ static void a_cycle_is_refused_and_named(void **state)
     assert_null(rejection.cycle);
     assert_refused(&f, &addition, ERR_INVALID, REJECTION_CYCLE, 1);
     /* Among old tasks only, and among new tasks only. */
-    struct sched_need old = {1, 2};
+    struct sched_need old = {1, 2, SCHED_ON_DONE};
     struct sched_addition edge = {
         .run = f.run,
         .needs = &old,
         .need_count = 1,
     };
     assert_refused(&f, &edge, ERR_INVALID, REJECTION_CYCLE, 1);
-    needs[0] = (struct sched_need){3, 3};
+    needs[0] = (struct sched_need){3, 3, SCHED_ON_DONE};
     addition.need_count = 1;
     assert_refused(&f, &addition, ERR_INVALID, REJECTION_CYCLE, 3);
     /* The scheduler goes on as if nothing had happened. */
@@ -349,7 +351,7 @@ static void one_in_flight_cannot_gain_a_need(void **state)
     (void)state;
     struct fixture f;
     start_two(&f);
-    struct sched_need need = {0, 2};
+    struct sched_need need = {0, 2, SCHED_ON_DONE};
     struct sched_addition addition = {
         .run = f.run,
         .tasks = &f.spec,
@@ -384,7 +386,7 @@ static void one_that_ended_cannot_gain_a_need(void **state)
     fixture_end(&f, "failed", OUTCOME_FAILED);
     (void)fixture_run_pass(&f);
     for (uint32_t task = 0; task < 5; task++) {
-        struct sched_need need = {task, 5};
+        struct sched_need need = {task, 5, SCHED_ON_DONE};
         struct sched_addition addition = {
             .run = f.run,
             .tasks = &f.spec,
@@ -405,7 +407,7 @@ static void another_run_is_out_of_bounds(void **state)
     uint32_t group = fixture_group(&f, 0, 0);
     fixture_cap(&f, 2); /* a second run: additions go there now */
     (void)fixture_run_pass(&f);
-    struct sched_need need = {2, 0};
+    struct sched_need need = {2, 0, SCHED_ON_DONE};
     struct sched_addition addition = {
         .run = f.run,
         .tasks = &f.spec,
@@ -414,7 +416,7 @@ static void another_run_is_out_of_bounds(void **state)
         .need_count = 1,
     };
     assert_refused(&f, &addition, ERR_INVALID, REJECTION_OTHER_RUN, 0);
-    need = (struct sched_need){1, 2};
+    need = (struct sched_need){1, 2, SCHED_ON_DONE};
     assert_refused(&f, &addition, ERR_INVALID, REJECTION_OTHER_RUN, 1);
     addition.need_count = 0;
     f.spec.group = group;
@@ -435,7 +437,7 @@ static void rework_must_go_back_inside_the_group(void **state)
     f.spec.group = ID_NONE;
     fixture_task(&f, "outside", "code");
     (void)fixture_run_pass(&f);
-    struct sched_need need = {3, 0};
+    struct sched_need need = {3, 0, SCHED_ON_DONE};
     struct sched_addition addition = {
         .run = f.run,
         .tasks = &f.spec,
@@ -474,7 +476,10 @@ static void rework_may_go_back_over_several_ways(void **state)
     }
     tasks[3].rework_to = 0;
     struct sched_group_spec group = {NULL, 0};
-    struct sched_need needs[] = {{1, 0}, {2, 0}, {3, 1}, {3, 2}};
+    struct sched_need needs[] = {{1, 0, SCHED_ON_DONE},
+                                 {2, 0, SCHED_ON_DONE},
+                                 {3, 1, SCHED_ON_DONE},
+                                 {3, 2, SCHED_ON_DONE}};
     struct sched_addition addition = {
         .run = f.run,
         .groups = &group,
@@ -537,7 +542,7 @@ static void a_hundred_thousand_needs_deep_is_no_recursion(void **state)
     f.spec.failure.on_failure = SCHED_SKIP;
     for (uint32_t ix = 0; ix < DEEP; ix++) {
         tasks[ix] = f.spec;
-        needs[ix] = (struct sched_need){ix + 1, ix};
+        needs[ix] = (struct sched_need){ix + 1, ix, SCHED_ON_DONE};
     }
     struct sched_addition addition = {
         .run = f.run,

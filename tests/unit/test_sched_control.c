@@ -501,7 +501,7 @@ static void an_event_about_nothing_is_invalid(void **state)
         assert_int_equal(sched_apply(f.sched, &event), ERR_INVALID);
     }
     struct sched_event unknown = {
-        .type = (enum sched_event_type)(EVENT_REOPEN + 1),
+        .type = (enum sched_event_type)(EVENT_FIRST + 1),
         .now_ns = f.now_ns,
     };
     assert_int_equal(sched_apply(f.sched, &unknown), ERR_INVALID);

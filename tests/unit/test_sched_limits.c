@@ -438,8 +438,11 @@ static void free_units_are_kept_for_the_wide_task_in_front(void **state)
     fixture_cap(&f, 4);
     fixture_task(&f, "a", "");
     fixture_task(&f, "b", "");
+    f.spec.estimate_ns = 9 * MINUTE;
     fixture_task(&f, "c", "");
-    assert_string_equal(fixture_run_pass(&f), "a b c");
+    assert_string_equal(fixture_run_pass(&f), "c a b");
+    f.spec.estimate_ns = MINUTE;
+    fixture_pass(&f, 1); /* from now on, nothing ends before a and b */
     wide_task(&f, "wide", "", 0, 3);
     fixture_task(&f, "d", "");
     assert_string_equal(fixture_run_pass(&f), ""); /* one is free, and kept */
@@ -507,10 +510,11 @@ static void one_that_lacks_two_limits_keeps_neither(void **state)
     f.spec.use_count = 2;
     fixture_task(&f, "aside", "");
     f.spec.use_count = 0;
-    f.spec.estimate_ns = 0;
+    f.spec.estimate_ns = 1;
     fixture_task(&f, "c", "");
     fixture_task(&f, "d", "");
     assert_string_equal(fixture_run_pass(&f), "c"); /* not held up by aside */
+    fixture_pass(&f, 1);
     uint32_t count = 0;
     (void)sched_in_flight(f.sched, &count);
     assert_int_equal(count, 3);

@@ -279,6 +279,67 @@ static void two_runs_plan_side_by_side(void **state)
     fixture_release(&f);
 }
 
+/* Four sessions of ten minutes take this many. */
+static void run_four(struct fixture *f, int64_t minutes)
+{
+    static const char *const names[] = {"w1", "w2", "w3", "w4"};
+    for (uint32_t ix = 0; ix < 4; ix++) {
+        add(f, names[ix], "", 10, 0);
+    }
+    assert_string_equal(planned_pass(f), "w1 w2 w3 w4");
+    fixture_pass(f, minutes * MINUTE);
+    for (uint32_t ix = 0; ix < 4; ix++) {
+        fixture_done(f, names[ix]);
+    }
+    assert_string_equal(planned_pass(f), "");
+}
+
+static void bad_estimates_hold_nothing_back(void **state)
+{
+    (void)state;
+    const struct {
+        int64_t minutes;
+        const char *started;
+    } cases[] = {
+        {10, "a"},
+        {15, "a"},   /* ln 0.4 */
+        {19, "a c"}, /* ln 0.64 */
+        {6, "a"},
+        {5, "a c"},  /* ln 0.69 */
+        {30, "a c"}, /* ln 1.1: by rank */
+    };
+    for (size_t ix = 0; ix < sizeof(cases) / sizeof(cases[0]); ix++) {
+        struct fixture f;
+        setup(&f);
+        run_four(&f, cases[ix].minutes);
+        add_all(&f);
+        assert_string_equal(planned_pass(&f), cases[ix].started);
+        fixture_release(&f);
+    }
+}
+
+static void a_search_goes_on_when_time_permits(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    assert_false(sched_can_plan_more(f.sched));
+    add_all(&f);
+    add(&f, "e", "", 7, 2);
+    add(&f, "g", "a", 9, 2);
+    uint32_t calls = 0;
+    while (sched_plan(f.sched, 100)) {
+        assert_true(calls++ < 100000);
+    }
+    assert_true(sched_can_plan_more(f.sched));
+    while (sched_plan_more(f.sched, 100)) {
+        assert_true(calls++ < 1000000);
+    }
+    assert_false(sched_can_plan_more(f.sched));
+    assert_false(sched_plan_more(f.sched, 100));
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +355,8 @@ int main(void)
         cmocka_unit_test(a_better_tier_is_never_held_for_a_worse_one),
         cmocka_unit_test(a_paused_run_is_not_woken_by_its_plan),
         cmocka_unit_test(two_runs_plan_side_by_side),
+        cmocka_unit_test(bad_estimates_hold_nothing_back),
+        cmocka_unit_test(a_search_goes_on_when_time_permits),
     };
     return cmocka_run_group_tests_name("sched_lookahead", tests, NULL, NULL);
 }

@@ -156,6 +156,161 @@ static void a_rank_beyond_all_time_stays_there(void **state)
     fixture_release(&f);
 }
 
+static void priority_comes_after_tier_and_before_rank(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    f.spec.priority = 9;
+    f.spec.estimate_ns = 50 * MINUTE;
+    fixture_task(&f, "later", "");
+    f.spec.estimate_ns = MINUTE;
+    f.spec.priority = 5;
+    fixture_task(&f, "usual", "");
+    f.spec.priority = 0;
+    f.spec.class_id = f.review;
+    fixture_task(&f, "worse", "");
+    f.spec.class_id = f.work;
+    fixture_task(&f, "urgent", "");
+    assert_schedule(&f, "urgent usual later worse");
+    fixture_release(&f);
+}
+
+static void priority_beats_an_open_group(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    f.spec.priority = 5;
+    f.spec.group = fixture_group(&f, 0, 0);
+    fixture_task(&f, "a1", "");
+    fixture_task(&f, "a2", "");
+    assert_string_equal(fixture_run_pass(&f), "a1");
+    f.spec.group = ID_NONE;
+    fixture_task(&f, "b", "");
+    f.spec.priority = 4;
+    fixture_task(&f, "urgent", "");
+    fixture_done(&f, "a1");
+    assert_schedule(&f, "urgent a2 b");
+    fixture_release(&f);
+}
+
+static void age_beats_priority(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    struct class_id patient = fixture_class(&f, 0, false, 1, 10 * MINUTE);
+    f.spec.class_id = patient;
+    f.spec.priority = 9;
+    fixture_task(&f, "old", "");
+    f.spec.class_id = f.work;
+    f.spec.priority = 0;
+    fixture_task(&f, "urgent", "");
+    fixture_task(&f, "urgent2", "");
+    assert_string_equal(fixture_run_pass(&f), "urgent");
+    fixture_pass(&f, 10 * MINUTE);
+    fixture_done(&f, "urgent");
+    assert_schedule(&f, "old urgent2");
+    fixture_release(&f);
+}
+
+static void priority_is_inherited_from_all_that_need_it(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 0);
+    f.spec.priority = 9;
+    fixture_task(&f, "far", "");
+    fixture_task(&f, "near", "far");
+    fixture_task(&f, "lost", "");
+    f.spec.priority = 5;
+    fixture_task(&f, "usual", "");
+    f.spec.priority = 1;
+    fixture_task(&f, "heir", "near");
+    fixture_task(&f, "gone", "lost");
+    (void)fixture_run_pass(&f);
+    fixture_order(&f, EVENT_CANCEL, "gone");
+    fixture_set_limit(&f, 0, 1, 0);
+    assert_schedule(&f, "far near heir usual lost");
+    fixture_release(&f);
+}
+
+static void priority_sorts_the_background_too(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    f.spec.priority = 9;
+    fixture_task(&f, "work", "");
+    f.spec.class_id = fixture_class(&f, 0, true, 1, SCHED_NEVER);
+    fixture_task(&f, "b9", "");
+    f.spec.priority = 0;
+    fixture_task(&f, "b0", "");
+    assert_schedule(&f, "work b0 b9");
+    fixture_release(&f);
+}
+
+static void fair_goes_before_open_groups(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec cap = fixture_max(1);
+    fixture_run(&f, SCHED_FAIR, &cap, 1);
+    static const char *const names[][3] = {
+        {"a1", "a2", "a3"},
+        {"b1", "b2", "b3"},
+        {"c1", "c2", "c3"},
+    };
+    for (uint32_t group = 0; group < 3; group++) {
+        f.spec.group = fixture_group(&f, 0, 0);
+        for (uint32_t ix = 0; ix < 3; ix++) {
+            fixture_task(&f, names[group][ix], "");
+        }
+    }
+    struct strbuf seen = {0};
+    for (uint32_t ix = 0; ix < 9; ix++) {
+        strbuf_adds(&seen, fixture_run_pass(&f));
+        fixture_pass(&f, MINUTE);
+        fixture_done(&f, strbuf_text(&f.started));
+    }
+    assert_string_equal(strbuf_text(&seen), "a1b1c1a2b2c2a3b3c3");
+    strbuf_release(&seen);
+    fixture_release(&f);
+}
+
+/* A group has had a session of so many nanoseconds: who is next? */
+static void assert_fair_after(int64_t ns, const char *expected)
+{
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec cap = fixture_max(1);
+    fixture_run(&f, SCHED_FAIR, &cap, 1);
+    f.spec.group = fixture_group(&f, 0, 0);
+    fixture_task(&f, "a1", "");
+    fixture_task(&f, "a2", "");
+    assert_string_equal(fixture_run_pass(&f), "a1");
+    f.spec.group = fixture_group(&f, 0, 0);
+    fixture_task(&f, "b", "");
+    fixture_pass(&f, ns);
+    fixture_done(&f, "a1");
+    assert_string_equal(fixture_run_pass(&f), expected);
+    fixture_release(&f);
+}
+
+static void fair_ignores_less_than_a_microsecond(void **state)
+{
+    (void)state;
+    assert_fair_after(1023, "a2"); /* equal: what is begun goes first */
+    assert_fair_after(1024, "b");
+}
+
 static void fifo_is_the_order_of_becoming_ready(void **state)
 {
     (void)state;
@@ -191,21 +346,14 @@ static void fair_serves_the_group_that_had_least(void **state)
     assert_string_equal(fixture_run_pass(&f), "b1");
     fixture_pass(&f, 10 * MINUTE);
     fixture_done(&f, "b1");
-    /* b is open and goes first: what is begun is finished. */
-    assert_string_equal(fixture_run_pass(&f), "b2");
-    fixture_order(&f, EVENT_HOLD, "b3");
-    fixture_done(&f, "b2");
-    /* b closed in between; a has had nothing, b ten minutes. */
+    /* b is open, but a has had nothing. */
     assert_string_equal(fixture_run_pass(&f), "a1");
-    fixture_order(&f, EVENT_HOLD, "a2");
-    fixture_order(&f, EVENT_HOLD, "a3");
     fixture_pass(&f, 2 * MINUTE);
     fixture_done(&f, "a1");
-    assert_string_equal(fixture_run_pass(&f), "");
-    fixture_order(&f, EVENT_RELEASE, "b3");
-    fixture_order(&f, EVENT_RELEASE, "a2");
-    assert_string_equal(fixture_run_pass(&f),
-                        "a2"); /* two minutes against ten */
+    assert_string_equal(fixture_run_pass(&f), "a2"); /* two against ten */
+    fixture_pass(&f, 9 * MINUTE);
+    fixture_done(&f, "a2");
+    assert_string_equal(fixture_run_pass(&f), "b2"); /* ten against eleven */
     fixture_release(&f);
 }
 
@@ -356,7 +504,8 @@ static void a_task_that_waited_too_long_goes_first(void **state)
     assert_true(fixture_get(&f, "old").aged);
     assert_true(fixture_get(&f, "old2").aged);
     fixture_done(&f, "b");
-    assert_schedule(&f, "old old2 c"); /* the oldest first */
+    /* The oldest first, then it is the turn of the others. */
+    assert_schedule(&f, "old c old2");
     fixture_release(&f);
 }
 
@@ -597,6 +746,7 @@ static void a_group_that_opens_does_not_pull_its_background_up(void **state)
     fixture_init(&f);
     fixture_cap(&f, 1);
     f.spec.group = fixture_group(&f, 0, 0);
+    f.spec.estimate_ns = 1; /* too short to matter */
     fixture_task(&f, "a", "");
     f.spec.class_id = fixture_class(&f, 0, true, 1, SCHED_NEVER);
     fixture_task(&f, "back", "");
@@ -644,6 +794,13 @@ int main(void)
         cmocka_unit_test(the_longest_path_goes_first),
         cmocka_unit_test(rank_follows_what_is_added_behind),
         cmocka_unit_test(a_rank_beyond_all_time_stays_there),
+        cmocka_unit_test(priority_comes_after_tier_and_before_rank),
+        cmocka_unit_test(priority_beats_an_open_group),
+        cmocka_unit_test(age_beats_priority),
+        cmocka_unit_test(priority_is_inherited_from_all_that_need_it),
+        cmocka_unit_test(priority_sorts_the_background_too),
+        cmocka_unit_test(fair_goes_before_open_groups),
+        cmocka_unit_test(fair_ignores_less_than_a_microsecond),
         cmocka_unit_test(fifo_is_the_order_of_becoming_ready),
         cmocka_unit_test(fair_serves_the_group_that_had_least),
         cmocka_unit_test(fair_charges_nothing_for_a_refusal),

@@ -398,7 +398,7 @@ static void work_that_goes_on_needs_nothing_from_elsewhere(void **state)
     assert_int_equal(crew_try_add(&f, &crew, &rejection), ERR_INVALID);
     assert_int_equal(rejection.code, REJECTION_UNKNOWN);
     assert_int_equal(rejection.task.v, 1);
-    crew.needs[0] = (struct sched_need){0, 1};
+    crew.needs[0] = (struct sched_need){0, 1, SCHED_ON_DONE};
     assert_int_equal(crew_try_add(&f, &crew, &rejection), ERR_INVALID);
     assert_int_equal(rejection.task.v, 0);
     fixture_release(&f);

@@ -51,6 +51,10 @@ static void reads_every_request(void **state)
         {"at 10m add more.yaml", SCRIPT_ADD, "more.yaml"},
         {"at 10m cap 1", SCRIPT_CAP, NULL},
         {"at 10m limit review 1", SCRIPT_LIMIT, "review"},
+        {"at 10m approve a", SCRIPT_APPROVE, "a"},
+        {"at 10m first a/b", SCRIPT_FIRST, "a/b"},
+        {"at 10m rerun a", SCRIPT_RERUN, "a"},
+        {"at 10m priority a 0", SCRIPT_PRIORITY, "a"},
     };
     struct sim_script script = {0};
     for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
@@ -104,6 +108,11 @@ static void reads_every_end(void **state)
         {"fail api#5:2", SCRIPT_FAIL, "api#5", 2},
         {"changes t/review:1", SCRIPT_CHANGES, "t/review", 1},
         {"checkpoint t:4", SCRIPT_CHECKPOINT, "t", 4},
+        {"fatal t:2", SCRIPT_FATAL, "t", 2},
+        {"fatal t", SCRIPT_FATAL, "t", 1},
+        {"later t:3", SCRIPT_LATER, "t", 3},
+        {"later t:3=10m", SCRIPT_LATER, "t", 3},
+        {"later t=1h30m", SCRIPT_LATER, "t", 1},
         {"block t", SCRIPT_BLOCK, "t", 1},
         {"block t:1", SCRIPT_BLOCK, "t:1", 1},
         {"refuse local:3", SCRIPT_REFUSE, "local", 3},
@@ -121,6 +130,27 @@ static void reads_every_end(void **state)
     }
 }
 
+static void reads_how_much_later(void **state)
+{
+    (void)state;
+    struct sim_script script = {0};
+    add_good(&script, "later t:2=90s");
+    add_good(&script, "later t:2");
+    assert_int_equal(script.ends[0].later_ns, 90 * SECOND_NS);
+    assert_string_equal(script.ends[0].word, "t:2");
+    assert_int_equal(script.ends[1].later_ns, 0);
+    sim_script_release(&script);
+}
+
+static void reads_priorities(void **state)
+{
+    (void)state;
+    struct sim_script script = {0};
+    assert_int_equal(request_of(&script, "at 1s priority a 0").max, 0);
+    assert_int_equal(request_of(&script, "at 1s priority a 9").max, 9);
+    sim_script_release(&script);
+}
+
 static const char at_form[] =
     "expected \"at TIME REQUEST\", such as \"at 10m cap 1\"";
 static const struct {
@@ -135,11 +165,13 @@ static const struct {
     {"at 400d cap 1", at_form},
     {"at cap 1", at_form},
     {"at 10m stop",
-     "unknown request \"stop\" (known: add, cancel, cap, hold, limit, "
-     "pause, release, resume, retry, revoke, skip)"},
+     "unknown request \"stop\" (known: add, approve, cancel, cap, first, "
+     "hold, limit, pause, priority, release, rerun, resume, retry, revoke, "
+     "skip)"},
     {"at 10m CAP 1",
-     "unknown request \"CAP\" (known: add, cancel, cap, hold, limit, "
-     "pause, release, resume, retry, revoke, skip)"},
+     "unknown request \"CAP\" (known: add, approve, cancel, cap, first, "
+     "hold, limit, pause, priority, release, rerun, resume, retry, revoke, "
+     "skip)"},
     {"at 10m cap", "expected \"cap NUMBER\""},
     {"at 10m cap x", "expected \"cap NUMBER\""},
     {"at 10m cap -1", "expected \"cap NUMBER\""},
@@ -167,6 +199,13 @@ static const struct {
     {"at 10m revoke", "expected \"revoke NAME\""},
     {"at 10m add", "expected \"add NAME\""},
     {"at 10m add a b", "expected \"add NAME\""},
+    {"at 10m approve", "expected \"approve NAME\""},
+    {"at 10m first a b", "expected \"first NAME\""},
+    {"at 10m rerun", "expected \"rerun NAME\""},
+    {"at 10m priority a", "expected \"priority NAME 0..9\""},
+    {"at 10m priority 1", "expected \"priority NAME 0..9\""},
+    {"at 10m priority a 10", "expected \"priority NAME 0..9\""},
+    {"at 10m priority a none", "expected \"priority NAME 0..9\""},
     {"at 1 2 3 4 5 6", "too many words"},
     {"fail", "expected \"fail TASK:COUNT\""},
     {"fail t:0", "expected \"fail TASK:COUNT\""},
@@ -179,13 +218,22 @@ static const struct {
     {"fail t u", "expected \"fail TASK:COUNT\""},
     {"changes", "expected \"changes TASK:COUNT\""},
     {"checkpoint", "expected \"checkpoint TASK:COUNT\""},
+    {"fatal", "expected \"fatal TASK:COUNT\""},
+    {"fatal t:1=5m", "expected \"fatal TASK:COUNT\""},
+    {"later", "expected \"later TASK:COUNT[=DURATION]\""},
+    {"later t:0", "expected \"later TASK:COUNT[=DURATION]\""},
+    {"later t:1=", "expected \"later TASK:COUNT[=DURATION]\""},
+    {"later t:1=0s", "expected \"later TASK:COUNT[=DURATION]\""},
+    {"later t:1=soon", "expected \"later TASK:COUNT[=DURATION]\""},
+    {"later t:1=400d", "expected \"later TASK:COUNT[=DURATION]\""},
+    {"later =5m", "expected \"later TASK:COUNT[=DURATION]\""},
     {"block", "expected \"block TASK\""},
     {"block a b", "expected \"block TASK\""},
     {"refuse", "expected \"refuse PROVIDER:COUNT\""},
     {"refuse local:0", "expected \"refuse PROVIDER:COUNT\""},
     {"explode t",
      "unknown word \"explode\" (known: at, block, changes, checkpoint, fail, "
-     "refuse)"},
+     "fatal, later, refuse)"},
 };
 
 static void says_what_is_wrong(void **state)
@@ -319,6 +367,8 @@ int main(void)
         cmocka_unit_test(reads_every_request),
         cmocka_unit_test(reads_what_a_cap_and_a_limit_can_be),
         cmocka_unit_test(reads_every_end),
+        cmocka_unit_test(reads_how_much_later),
+        cmocka_unit_test(reads_priorities),
         cmocka_unit_test(says_what_is_wrong),
         cmocka_unit_test(errors_need_no_diag),
         cmocka_unit_test(keeps_requests_sorted_by_time),

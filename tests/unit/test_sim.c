@@ -765,6 +765,70 @@ static void names_are_stable(void **state)
     sim_result_free(NULL);
 }
 
+/* ---- merge queues ---- */
+
+/* Four merges of 10 s, ready at once, that nobody sends back. */
+#define QUEUE(sessions)                                                        \
+    "limits: {sessions: " sessions ", active: 4}\n"                            \
+    "repos: {r: {path: r, base: dev, gate: make, base_gate: none}}\n"          \
+    "tasks:\n"                                                                 \
+    "  - {id: a, repo: r, merge: true, estimate: 10s}\n"                       \
+    "  - {id: b, repo: r, merge: true, estimate: 10s}\n"                       \
+    "  - {id: c, repo: r, merge: true, estimate: 10s}\n"                       \
+    "  - {id: d, repo: r, merge: true, estimate: 10s}\n"
+
+static void merges_run_at_once_and_end_in_order(void **state)
+{
+    (void)state;
+    struct sim_fixture f;
+    sim_fixture_init(&f, QUEUE("4"));
+    sim_fixture_run(&f);
+    assert_int_equal(f.result->makespan_ns, 10 * SECOND_NS);
+    assert_int_equal(f.result->restarts, 0);
+    sim_fixture_release(&f);
+    sim_fixture_init(&f, QUEUE("2"));
+    sim_fixture_run(&f);
+    assert_int_equal(f.result->makespan_ns, 20 * SECOND_NS);
+    sim_fixture_release(&f);
+}
+
+static void merges_behind_a_failure_restart(void **state)
+{
+    (void)state;
+    struct sim_fixture f;
+    sim_fixture_init(&f, QUEUE("4") "defaults: {retry: 0}\n");
+    sim_fixture_line(&f, "fail b:1");
+    sim_fixture_run(&f);
+    sim_fixture_expect(&f, "a", (struct sim_expected){1, 0, 10, SIM_END_DONE});
+    sim_fixture_expect(&f,
+                       "b",
+                       (struct sim_expected){1, 0, 10, SIM_END_FAILED});
+    sim_fixture_expect(&f, "c", (struct sim_expected){1, 0, 20, SIM_END_DONE});
+    sim_fixture_expect(&f, "d", (struct sim_expected){1, 0, 20, SIM_END_DONE});
+    assert_int_equal(f.result->restarts, 2);
+    assert_int_equal(sim_fixture_span(&f, "a", 1)->restarts, 0);
+    assert_int_equal(sim_fixture_span(&f, "d", 1)->restarts, 1);
+    sim_fixture_release(&f);
+}
+
+/* c ends last, but before d: d waits for it. */
+static void a_merge_waits_for_those_before_it(void **state)
+{
+    (void)state;
+    struct sim_fixture f;
+    sim_fixture_init(
+        &f,
+        "limits: {sessions: 4, active: 4}\n"
+        "repos: {r: {path: r, base: dev, gate: make, base_gate: none}}\n"
+        "tasks:\n"
+        "  - {id: c, repo: r, merge: true, estimate: 30s}\n"
+        "  - {id: d, repo: r, merge: true, estimate: 10s}\n");
+    sim_fixture_run(&f);
+    sim_fixture_expect(&f, "c", (struct sim_expected){1, 0, 30, SIM_END_DONE});
+    sim_fixture_expect(&f, "d", (struct sim_expected){1, 0, 30, SIM_END_DONE});
+    sim_fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -798,6 +862,9 @@ int main(void)
         cmocka_unit_test(without_jitter_the_seed_does_not_matter),
         cmocka_unit_test(a_new_attempt_draws_a_new_duration),
         cmocka_unit_test(limits_that_bind_are_measured),
+        cmocka_unit_test(merges_run_at_once_and_end_in_order),
+        cmocka_unit_test(merges_behind_a_failure_restart),
+        cmocka_unit_test(a_merge_waits_for_those_before_it),
         cmocka_unit_test(names_are_stable),
     };
     return cmocka_run_group_tests_name("sim", tests, NULL, NULL);

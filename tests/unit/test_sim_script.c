@@ -141,7 +141,7 @@ static void a_failure_can_ask_first(void **state)
     "limits: {sessions: 1}\n"                                                  \
     "pipelines:\n"                                                             \
     "  p:\n"                                                                   \
-    "    - {stage: work, run: x, estimate: 10m}\n"                             \
+    "    - {stage: work, class: implement, run: x, estimate: 10m}\n"           \
     "    - {stage: gate, class: gate, run: x, estimate: 1m,\n"                 \
     "       rework: {to: work, max: 2}}\n"                                     \
     "    - {stage: review, class: review, run: x, estimate: 2m,\n"             \
@@ -643,7 +643,8 @@ static void orders_that_cannot_be_are_refused(void **state)
         const char *line;
         const char *text;
     } cases[] = {
-        {"at 1m hold z", "at 1m: the plan has no task \"z\""},
+        {"at 1m hold z", "at 1m: the plan has no task or group \"z\""},
+        {"at 1m rerun z", "at 1m: the plan has no task \"z\""},
         {"at 1m limit z 1", "at 1m: the plan has no limit \"z\""},
         {"at 1m retry b", "at 1m: request rejected: \"b\" is waiting"},
         {"at 1m retry a", "at 1m: request rejected: \"a\" is running"},

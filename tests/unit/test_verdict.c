@@ -62,6 +62,12 @@ static void the_worse_of_code_and_result_counts(void **state)
         {ATTEMPT_EXIT, 20, 0, NULL, OUTCOME_CHANGES, false, false},
         {ATTEMPT_EXIT, 20, 0, "done", OUTCOME_CHANGES, false, false},
         {ATTEMPT_EXIT, 30, 0, "refused", OUTCOME_BLOCKED, false, false},
+        {ATTEMPT_EXIT, 0, 0, "later", OUTCOME_LATER, false, false},
+        {ATTEMPT_EXIT, 1, 0, "later", OUTCOME_LATER, false, false},
+        {ATTEMPT_EXIT, 40, 0, NULL, OUTCOME_LATER, false, false},
+        {ATTEMPT_EXIT, 40, 0, "done", OUTCOME_LATER, false, false},
+        {ATTEMPT_EXIT, 50, 0, NULL, OUTCOME_FATAL, false, false},
+        {ATTEMPT_EXIT, 50, 0, "later", OUTCOME_FATAL, false, false},
         {ATTEMPT_EXIT, 75, 0, "done", OUTCOME_REFUSED, false, false},
         {ATTEMPT_EXIT, 127, 0, NULL, OUTCOME_BLOCKED, true, true},
         {ATTEMPT_EXIT, 126, 0, "done", OUTCOME_BLOCKED, true, true},
@@ -144,6 +150,65 @@ static void a_time_to_retry_at_is_a_refusal(void **state)
     strbuf_release(&reason);
 }
 
+static void a_delay_counts_from_the_end_of_the_session(void **state)
+{
+    (void)state;
+    struct attempt_found found = {
+        .state = ATTEMPT_ENDED,
+        .exit = {.code = OUTCOME_EXIT_LATER, .ended_ns = 1000},
+    };
+    struct attempt_result result = {.retry_after_ns = 5};
+    struct strbuf reason = {0};
+    struct verdict verdict = verdict_of(&found, &result, NULL, &reason);
+    assert_int_equal(verdict.outcome, OUTCOME_LATER);
+    assert_int_equal(verdict.retry_at_ns, 1005);
+    assert_string_equal(strbuf_text(&reason), "it asked to be run again later");
+    strbuf_clear(&reason);
+    /* With exit code 0 and no outcome it is a limit, as with a time. */
+    found.exit.code = OUTCOME_EXIT_DONE;
+    verdict = verdict_of(&found, &result, NULL, &reason);
+    assert_int_equal(verdict.outcome, OUTCOME_REFUSED);
+    assert_int_equal(verdict.retry_at_ns, 1005);
+    strbuf_release(&reason);
+}
+
+static void only_a_failure_of_its_own_is_final(void **state)
+{
+    (void)state;
+    static const struct {
+        struct attempt_exit exit;
+        bool has_outcome;
+        enum sched_outcome said;
+        enum sched_outcome wanted;
+    } rows[] = {
+        {{.code = 1}, false, OUTCOME_DONE, OUTCOME_FATAL},
+        {{.code = 1}, true, OUTCOME_FAILED, OUTCOME_FATAL},
+        {{.code = 0}, true, OUTCOME_FAILED, OUTCOME_FATAL},
+        {{.code = 0}, true, OUTCOME_DONE, OUTCOME_DONE},
+        {{.code = 0}, true, OUTCOME_BLOCKED, OUTCOME_BLOCKED},
+        {{.code = -1, .signal = 9}, true, OUTCOME_FAILED, OUTCOME_FAILED},
+        {{.code = -1, .cause = ATTEMPT_TIMEOUT},
+         true,
+         OUTCOME_FAILED,
+         OUTCOME_FAILED},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
+        struct attempt_found found = {
+            .state = ATTEMPT_ENDED,
+            .exit = rows[ix].exit,
+        };
+        struct attempt_result result = {
+            .final = true,
+            .has_outcome = rows[ix].has_outcome,
+            .outcome = rows[ix].said,
+        };
+        struct strbuf reason = {0};
+        assert_int_equal(verdict_of(&found, &result, NULL, &reason).outcome,
+                         rows[ix].wanted);
+        strbuf_release(&reason);
+    }
+}
+
 static void a_start_that_may_succeed_later_is_refused(void **state)
 {
     (void)state;
@@ -183,6 +248,11 @@ static void each_task_of_a_batch_has_its_own(void **state)
     assert_int_equal(
         verdict_of_task(&verdict, &result, "c", &reason, &feedback),
         OUTCOME_FAILED);
+    tasks[0].outcome = OUTCOME_FAILED;
+    tasks[0].final = true;
+    assert_int_equal(
+        verdict_of_task(&verdict, &result, "a", &reason, &feedback),
+        OUTCOME_FATAL);
     /* A session that failed as a whole did none of them well. */
     verdict.outcome = OUTCOME_LOST;
     tasks[0].outcome = OUTCOME_DONE;
@@ -200,6 +270,8 @@ int main(void)
         cmocka_unit_test(what_is_wrong_with_a_result_counts_only_for_success),
         cmocka_unit_test(who_used_no_tokens_did_not_work),
         cmocka_unit_test(a_time_to_retry_at_is_a_refusal),
+        cmocka_unit_test(a_delay_counts_from_the_end_of_the_session),
+        cmocka_unit_test(only_a_failure_of_its_own_is_final),
         cmocka_unit_test(a_start_that_may_succeed_later_is_refused),
         cmocka_unit_test(each_task_of_a_batch_has_its_own),
     };

@@ -41,7 +41,7 @@ static void every_code_has_a_name_of_its_own(void **state)
 static void name_of_nothing(void *ctx)
 {
     (void)ctx;
-    (void)why_code_name((enum why_code)(WHY_STARTABLE + 1));
+    (void)why_code_name((enum why_code)(WHY_REST + 1));
 }
 
 static void a_code_that_is_none_is_a_bug(void **state)
@@ -372,6 +372,7 @@ static void reserved_names_whom_it_is_kept_for(void **state)
     fixture_cap(&f, 2);
     fixture_task(&f, "runs", "");
     assert_string_equal(fixture_run_pass(&f), "runs");
+    fixture_pass(&f, 1); /* from now on, nothing ends before it */
     struct sched_use use = {f.limits[0], 2};
     f.spec.uses = &use;
     f.spec.use_count = 1;

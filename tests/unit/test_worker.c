@@ -47,6 +47,7 @@ struct fixture {
     enum err aside_err;
     enum err result_err;
     enum err get_err;
+    enum err put_err;
     bool too_late; /* for a fence */
     bool strays;
     bool has_outcome;
@@ -193,10 +194,15 @@ static enum err fake_put(void *ctx,
 {
     (void)dir;
     (void)diag;
-    assert_string_equal(name, "input");
-    assert_string_equal(strbuf_text(text), "event");
-    note(ctx, "put");
-    return ERR_OK;
+    struct fixture *fixture = ctx;
+    if (strcmp(name, "messages") == 0) {
+        note(ctx, strbuf_text(text));
+    } else {
+        assert_string_equal(name, "input");
+        assert_string_equal(strbuf_text(text), "event");
+        note(ctx, "put");
+    }
+    return fixture->put_err;
 }
 
 static enum err fake_get(void *ctx,
@@ -278,6 +284,7 @@ static int set_up(void **state)
         .place = &place,
         .git = "/git",
         .agent = "/agent",
+        .sandbox = "/sandbox",
         .boot_id = BOOT,
         .report = take_report,
         .link = fixture,
@@ -460,6 +467,40 @@ static void a_shim_that_cannot_be_told_is_looked_at_again(void **state)
     set_found(fixture, ATTEMPT_LIVE);
     look_again(fixture, TROUBLE_MS);
     DONE(fixture, "watch stop");
+}
+
+static void messages_are_written_when_it_runs(void **state)
+{
+    struct fixture *fixture = *state;
+    assign(fixture, WORK_RUN);
+    worker_tell(fixture->worker, TOKEN, "first");
+    worker_tell(fixture->worker, TOKEN, "first-second");
+    DONE(fixture, "start");
+    report(fixture, EXEC_STARTED, 0);
+    DONE(fixture, "first-second STARTED");
+    worker_tell(fixture->worker, TOKEN, "third");
+    DONE(fixture, "third");
+    set_found(fixture, ATTEMPT_ENDED);
+    report(fixture, EXEC_ENDED, 0);
+    DONE(fixture, "ENDED");
+    worker_tell(fixture->worker, TOKEN, "too-late");
+    DONE(fixture, "");
+}
+
+static void messages_that_cannot_be_written_are_tried_again(void **state)
+{
+    struct fixture *fixture = *state;
+    begin(fixture);
+    fixture->put_err = ERR_IO;
+    worker_tell(fixture->worker, TOKEN, "text");
+    DONE(fixture, "text");
+    set_found(fixture, ATTEMPT_LIVE);
+    look_again(fixture, TROUBLE_MS);
+    DONE(fixture, "watch text");
+    fixture->put_err = ERR_OK;
+    look_again(fixture, TROUBLE_MS);
+    DONE(fixture, "text");
+    assert_int_equal(worker_next_ns(fixture->worker), INT64_MAX);
 }
 
 static void withdrawn_after_its_start_it_runs(void **state)
@@ -743,6 +784,8 @@ int main(void)
         CASE(a_session_starts_and_ends_plainly),
         CASE(the_log_of_another_end_is_reported),
         CASE(a_want_before_the_start_reaches_the_shim),
+        CASE(messages_are_written_when_it_runs),
+        CASE(messages_that_cannot_be_written_are_tried_again),
         CASE(a_shim_that_cannot_be_told_is_looked_at_again),
         CASE(withdrawn_after_its_start_it_runs),
         CASE(withdrawn_while_it_starts_it_runs),

@@ -15,6 +15,14 @@
 /* A start may be late by 1/MARGIN of the task's estimate. */
 enum { MARGIN = 32 };
 
+/*
+ * Mean errors of the estimates, in 1/256 of a binary logarithm, up to which
+ * tasks are held back (a factor of 1.8, ln 0.6), and up to which a schedule is
+ * followed at all (2.1, ln 0.75); measured, see docs/lookahead.md. Fewer
+ * sessions than ERRORS_MIN count as if the others had been exact.
+ */
+enum { HOLD_MAX = 222, ORDER_MAX = 277, ERRORS_MIN = 4 };
+
 /* Number of scheduled tasks to search for one to wait for. */
 enum { LOOK = 64 };
 
@@ -31,7 +39,12 @@ struct lookahead_plan *lookahead_plan_of(const struct sched *sched,
 
 uint32_t lookahead_place(const struct sched *sched, uint32_t task)
 {
-    return sched->lookahead == NULL ? ID_NONE : sched->lookahead->place[task];
+    const struct lookahead_plan *plan =
+        lookahead_plan_of(sched, sched_run_ix(sched, task));
+    if (plan == NULL) {
+        return ID_NONE;
+    }
+    return plan->fifo ? 0 : sched->lookahead->place[task];
 }
 
 static int64_t margin_ns(const struct sched *sched, uint32_t task)
@@ -52,7 +65,7 @@ static bool is_awaited(const struct sched *sched, uint32_t task)
            !sched_has(sched, task, TASK_HELD) &&
            !sched_has(sched, task, TASK_BACKING_OFF) &&
            lookahead_until(sched, task) >= sched->now_ns &&
-           dispatch_takes(sched, sched_shape_of(sched, task)->provider);
+           dispatch_admits(sched, task);
 }
 
 uint32_t lookahead_held_for(const struct sched *sched, uint32_t task)
@@ -62,8 +75,8 @@ uint32_t lookahead_held_for(const struct sched *sched, uint32_t task)
     }
     const struct lookahead_plan *plan =
         lookahead_plan_of(sched, sched_run_ix(sched, task));
-    uint32_t place = lookahead_place(sched, task);
-    if (plan == NULL || plan->stale || place == ID_NONE ||
+    uint32_t place = sched->lookahead->place[task];
+    if (plan == NULL || plan->stale || !plan->holds || place == ID_NONE ||
         sched->in_flight_count == 0 || sched_has(sched, task, TASK_AGED)) {
         return ID_NONE;
     }
@@ -145,14 +158,50 @@ int64_t lookahead_session_ns(const struct sched *sched, uint32_t leader)
                : SCHED_NEVER / 2;
 }
 
+/* Return the binary logarithm of a duration, in 1/256. */
+static uint32_t logarithm(int64_t duration_ns)
+{
+    uint64_t number = duration_ns > 0 ? (uint64_t)duration_ns : 1;
+    uint32_t bits = 63 - (uint32_t)__builtin_clzll(number);
+    uint64_t top = bits >= 8 ? number >> (bits - 8) : number << (8 - bits);
+    return bits * 256 + (uint32_t)(top & 255);
+}
+
+/*
+ * Compare a duration with its estimate. Tasks are held back only while
+ * estimates are good: waiting for a start that comes at another time costs
+ * more than it gains. If they are worse still, an order found with them is as
+ * often worse than rank as it is better.
+ */
+static void
+note_error(struct lookahead_plan *plan, int64_t actual_ns, int64_t estimate_ns)
+{
+    uint32_t actual = logarithm(actual_ns);
+    uint32_t estimate = logarithm(estimate_ns);
+    uint32_t error = actual > estimate ? actual - estimate : estimate - actual;
+    plan->errors[plan->error_count++ % LOOKAHEAD_ERRORS] = (uint16_t)error;
+    uint32_t count = plan->error_count < LOOKAHEAD_ERRORS ? plan->error_count
+                                                          : LOOKAHEAD_ERRORS;
+    uint32_t sum = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        sum += plan->errors[ix];
+    }
+    count = count > ERRORS_MIN ? count : ERRORS_MIN;
+    plan->holds = sum <= count * HOLD_MAX;
+    plan->orders = sum <= count * ORDER_MAX;
+}
+
 void lookahead_note_end(struct sched *sched, uint32_t leader)
 {
     uint32_t run = sched_run_ix(sched, leader);
-    if (lookahead_plan_of(sched, run) == NULL) {
+    struct lookahead_plan *plan = lookahead_plan_of(sched, run);
+    if (plan == NULL || sched->lookahead->ctx == NULL) {
         return;
     }
-    int64_t expected_ns = duration_sum(sched->details[leader].started_ns,
-                                       lookahead_session_ns(sched, leader));
+    int64_t started_ns = sched->details[leader].started_ns;
+    int64_t length_ns = lookahead_session_ns(sched, leader);
+    int64_t expected_ns = duration_sum(started_ns, length_ns);
+    note_error(plan, sched->now_ns - started_ns, length_ns);
     int64_t late_ns = sched->now_ns - expected_ns;
     int64_t margin = margin_ns(sched, leader);
     if (late_ns > margin || late_ns < -margin) {
@@ -182,27 +231,29 @@ static void take_out(struct sched *sched, uint32_t run, bool out)
 
 void lookahead_follow(struct sched *sched,
                       uint32_t run,
-                      const uint32_t *order,
-                      uint32_t count)
+                      struct lookahead_order order)
 {
     struct lookahead *lookahead = sched->lookahead;
     INVARIANT(run < lookahead->plan_count);
     struct lookahead_plan *plan = &lookahead->plans[run];
-    INVARIANT(count <= plan->capacity);
+    INVARIANT(order.count <= plan->capacity);
+    INVARIANT(order.count == 0 || !order.fifo);
     take_out(sched, run, true);
     for (uint32_t ix = 0; ix < plan->count; ix++) {
         INVARIANT(lookahead->place[plan->order[ix]] == ix);
         lookahead->place[plan->order[ix]] = ID_NONE;
     }
-    for (uint32_t ix = 0; ix < count; ix++) {
-        INVARIANT(lookahead->place[order[ix]] == ID_NONE);
-        plan->draft[ix] = order[ix];
-        lookahead->place[order[ix]] = ix;
+    for (uint32_t ix = 0; ix < order.count; ix++) {
+        uint32_t task = order.tasks[ix];
+        INVARIANT(lookahead->place[task] == ID_NONE);
+        plan->draft[ix] = task;
+        lookahead->place[task] = ix;
     }
     uint32_t *old = plan->order;
     plan->order = plan->draft;
     plan->draft = old;
-    plan->count = count;
+    plan->count = order.count;
+    plan->fifo = order.fifo;
     plan->next = 0;
     plan->stale = false;
     take_out(sched, run, false);

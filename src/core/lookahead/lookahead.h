@@ -25,7 +25,8 @@
  *
  * The search: model.h describes the remaining work, search.h finds short
  * schedules of it, rollout.h runs the scheduler itself ahead with a candidate,
- * and with rank alone. The first to finish is followed.
+ * with rank alone and with fifo alone. The first to finish is followed; of
+ * several, the one whose groups finish earlier in the mean.
  */
 #ifndef CORE_LOOKAHEAD_LOOKAHEAD_H
 #define CORE_LOOKAHEAD_LOOKAHEAD_H
@@ -34,25 +35,49 @@
 
 struct lookahead_ctx;
 
+/* Sessions whose estimates are compared with their durations. */
+enum { LOOKAHEAD_ERRORS = 16 };
+
+/* How a run finishes. */
+struct lookahead_finish {
+    int64_t end_ns; /* when its last session exits */
+    int64_t sum;    /* of the times in which its groups finish, in 2^20 ns */
+};
+
+/* What starts first in a run. */
+struct lookahead_order {
+    const uint32_t *tasks; /* in schedule order */
+    uint32_t count;        /* 0: no schedule... */
+    bool fifo;             /* ...in order of becoming ready, not by rank */
+};
+
 /* The schedule of one run. */
 struct lookahead_plan {
     uint32_t pool;      /* closed to hold tasks back; ID_NONE: no lookahead */
     uint32_t schedules; /* candidates of a search from scratch */
     uint32_t *order;    /* tasks in schedule order */
     uint32_t *draft;    /* memory for the next order */
-    uint32_t count;     /* tasks in the order; 0: rank decides */
+    uint32_t count;     /* tasks in the order; 0: rank or fifo decides */
     uint32_t next;      /* the first task in the order that has not started */
     uint32_t awaited;   /* task for which others are held back, or ID_NONE */
     uint32_t capacity;
-    bool stale;          /* unreliable: nothing is held back */
-    bool wanted;         /* a new search is due */
-    bool thinking;       /* a search is running */
-    bool judging;        /* by rollouts: the model was not exact */
-    bool scratch;        /* no search yet */
-    uint32_t missed;     /* upsets since the last search */
-    uint64_t made;       /* number of searches; their random seed */
-    int64_t end_ns;      /* when the run finishes by it, or by rank */
-    int64_t rank_end_ns; /* when it would finish by rank */
+    bool fifo;       /* without an order: tasks start as they became ready */
+    bool stale;      /* unreliable: nothing is held back */
+    bool wanted;     /* a new search is due */
+    bool thinking;   /* a search is running */
+    bool judging;    /* by rollouts: the model was not exact */
+    bool scratch;    /* no search yet */
+    uint32_t missed; /* upsets since the last search */
+    uint64_t made;   /* number of searches; their random seed */
+    uint32_t spare;  /* candidates beyond the budget, if time permits */
+    bool extended;   /* the search uses them */
+    bool orders;     /* estimates are good enough for a schedule... */
+    bool holds;      /* ...that holds tasks back... */
+    uint16_t errors[LOOKAHEAD_ERRORS]; /* ...of the last sessions: |log2| of
+                                          actual by estimate, in 1/256 */
+    uint32_t error_count;              /* sessions that were compared */
+    struct lookahead_finish finish;    /* of the run by what is followed now */
+    int64_t shortest_ns;               /* the earliest end that was found */
 };
 
 struct lookahead {
@@ -86,10 +111,12 @@ struct lookahead_plan *lookahead_plan_of(const struct sched *sched,
 /* Follow this order instead of the old one. */
 void lookahead_follow(struct sched *sched,
                       uint32_t run,
-                      const uint32_t *order,
-                      uint32_t count);
+                      struct lookahead_order order);
 
-/* Return the place of a task in its run's schedule, or ID_NONE. */
+/*
+ * Return the place of a ready task in its run's schedule; ID_NONE: rank
+ * decides. Equal places: the order of becoming ready decides.
+ */
 uint32_t lookahead_place(const struct sched *sched, uint32_t task);
 
 /* Return the task for which a ready task is held back now, or ID_NONE. */

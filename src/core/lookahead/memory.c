@@ -19,6 +19,7 @@ void lookahead_model_reserve(struct lookahead_model *model,
         MEM_RESIZE(model->release_ns, tasks);
         MEM_RESIZE(model->tail_ns, tasks);
         MEM_RESIZE(model->units, (size_t)tasks * LOOKAHEAD_WORDS_MAX);
+        MEM_RESIZE(model->group, tasks);
         MEM_RESIZE(model->first_need, (size_t)tasks + 1);
         MEM_RESIZE(model->first_dependent, (size_t)tasks + 2);
     }
@@ -42,6 +43,7 @@ void lookahead_model_release(struct lookahead_model *model)
     mem_free(model->release_ns);
     mem_free(model->tail_ns);
     mem_free(model->units);
+    mem_free(model->group);
     mem_free(model->first_need);
     mem_free(model->needs);
     mem_free(model->first_dependent);
@@ -62,11 +64,15 @@ void lookahead_sgs_reserve(struct lookahead_sgs *sgs,
     }
     if (tasks > sgs->capacity) {
         sgs->capacity = tasks;
-        MEM_RESIZE(sgs->key_ns, tasks);
         MEM_RESIZE(sgs->list, tasks);
         MEM_RESIZE(sgs->other, tasks);
         MEM_RESIZE(sgs->missing, tasks);
-        MEM_RESIZE(sgs->running, tasks);
+        MEM_RESIZE(sgs->place, tasks);
+    }
+    if (tasks + busy > sgs->item_capacity) {
+        sgs->item_capacity = tasks + busy;
+        MEM_RESIZE(sgs->key_ns, tasks + busy);
+        MEM_RESIZE(sgs->running, tasks + busy);
     }
 }
 
@@ -79,6 +85,7 @@ void lookahead_sgs_release(struct lookahead_sgs *sgs)
     mem_free(sgs->other);
     mem_free(sgs->missing);
     mem_free(sgs->running);
+    mem_free(sgs->place);
     *sgs = (struct lookahead_sgs){0};
 }
 
@@ -91,7 +98,13 @@ void lookahead_search_reserve(struct lookahead_search *search,
         return;
     }
     search->stride = tasks;
-    MEM_RESIZE(search->lists, (size_t)tasks * LOOKAHEAD_ELITES);
+    size_t places = (size_t)tasks * LOOKAHEAD_ELITES;
+    if (places > LOOKAHEAD_PLACES) {
+        places = LOOKAHEAD_PLACES;
+    }
+    search->place_count = (uint32_t)places;
+    MEM_RESIZE(search->lists, places);
+    MEM_RESIZE(search->group_ns, tasks);
     MEM_RESIZE(search->list, tasks);
     MEM_RESIZE(search->eligible, tasks);
     MEM_RESIZE(search->marks, tasks);
@@ -102,6 +115,7 @@ void lookahead_search_release(struct lookahead_search *search)
 {
     lookahead_sgs_release(&search->sgs);
     mem_free(search->lists);
+    mem_free(search->group_ns);
     mem_free(search->list);
     mem_free(search->eligible);
     mem_free(search->marks);
@@ -118,6 +132,11 @@ void lookahead_outline_reserve(struct lookahead_outline *outline,
         MEM_RESIZE(outline->slot, tasks);
         MEM_RESIZE(outline->release_ns, tasks);
     }
+    uint32_t groups = sched->group_capacity + 1;
+    if (groups > outline->group_capacity) {
+        outline->group_capacity = groups;
+        MEM_RESIZE(outline->group, groups);
+    }
     uint32_t pools = sched->limits.pool_capacity + 1;
     if (pools > outline->pool_capacity) {
         outline->pool_capacity = pools;
@@ -129,6 +148,7 @@ void lookahead_outline_release(struct lookahead_outline *outline)
 {
     mem_free(outline->slot);
     mem_free(outline->release_ns);
+    mem_free(outline->group);
     mem_free(outline->pools);
     *outline = (struct lookahead_outline){0};
 }
@@ -169,7 +189,10 @@ void lookahead_rollout_reserve(struct lookahead_rollout *rollout,
     MEM_RESIZE(rollout->started, tasks);
     MEM_RESIZE(rollout->start_ns, tasks);
     MEM_RESIZE(rollout->endings, tasks);
+    MEM_RESIZE(rollout->sequence, tasks);
     rollout->capacity = tasks;
+    rollout->group_capacity = real->group_capacity + 1;
+    MEM_RESIZE(rollout->group_end_ns, rollout->group_capacity);
 }
 
 void lookahead_rollout_release(struct lookahead_rollout *rollout)
@@ -191,6 +214,8 @@ void lookahead_rollout_release(struct lookahead_rollout *rollout)
     mem_free(rollout->started);
     mem_free(rollout->start_ns);
     mem_free(rollout->endings);
+    mem_free(rollout->sequence);
+    mem_free(rollout->group_end_ns);
     *rollout = (struct lookahead_rollout){0};
 }
 
@@ -198,8 +223,9 @@ size_t lookahead_rollout_bytes(const struct lookahead_rollout *rollout)
 {
     const struct sched *own = &rollout->sched;
     size_t bytes =
-        rollout->capacity * (2 * sizeof(uint32_t) + 2 * sizeof(int64_t) +
-                             sizeof(rollout->endings[0]));
+        rollout->capacity * (3 * sizeof(uint32_t) + 2 * sizeof(int64_t) +
+                             sizeof(rollout->endings[0])) +
+        rollout->group_capacity * sizeof(int64_t);
 #define PART(array, count, capacity)                                           \
     bytes += ((size_t)own->capacity + 1) * sizeof(own->array[0]);
     ROLLOUT_COPIED(PART)
@@ -232,6 +258,8 @@ void lookahead_add_run(struct sched *sched, uint32_t schedules)
         .schedules = schedules,
         .awaited = ID_NONE,
         .scratch = true,
+        .orders = true,
+        .holds = true,
     };
     INVARIANT(look->plan_count == sched->run_count);
     lookahead_reserve(sched);
@@ -290,7 +318,9 @@ void lookahead_reserve(struct sched *sched)
     if (tasks > ctx->capacity) {
         ctx->capacity = tasks;
         MEM_RESIZE(ctx->order, tasks);
-        MEM_RESIZE(ctx->first, tasks);
+        for (uint32_t ix = 0; ix < LOOKAHEAD_SEEDS; ix++) {
+            MEM_RESIZE(ctx->seeds[ix].list, tasks);
+        }
     }
     INVARIANT(ctx->rollout.capacity > sched->task_count);
 }
@@ -306,7 +336,9 @@ void lookahead_free(struct lookahead *look)
     lookahead_search_release(&ctx->search);
     lookahead_rollout_release(&ctx->rollout);
     mem_free(ctx->order);
-    mem_free(ctx->first);
+    for (uint32_t ix = 0; ix < LOOKAHEAD_SEEDS; ix++) {
+        mem_free(ctx->seeds[ix].list);
+    }
     mem_free(ctx);
     for (uint32_t run = 0; run < look->plan_count; run++) {
         mem_free(look->plans[run].order);

@@ -54,11 +54,29 @@ static int64_t work_bound(const struct lookahead_model *model, uint32_t lane)
     return pool > 0 ? (int64_t)(work / (double)pool) : 0;
 }
 
+/* Find the least units of each lane that a task uses. */
+static void find_least(struct lookahead_model *model)
+{
+    for (uint32_t word = 0; word < model->words; word++) {
+        model->least[word] = 0;
+        for (uint32_t lane = 0; lane < LOOKAHEAD_LANES; lane++) {
+            uint64_t least = LOOKAHEAD_UNITS_MAX;
+            for (uint32_t ix = 0; ix < model->count; ix++) {
+                uint64_t units = model->units[(size_t)ix * model->words + word];
+                units = units >> lane * 16 & LOOKAHEAD_UNITS_MAX;
+                least = units < least ? units : least;
+            }
+            model->least[word] |= least << lane * 16;
+        }
+    }
+}
+
 void lookahead_model_finish(struct lookahead_model *model)
 {
     INVARIANT(model->count <= model->capacity);
     INVARIANT(model->words > 0 && model->words <= LOOKAHEAD_WORDS_MAX);
     find_dependents(model);
+    find_least(model);
     model->bound_ns = 0;
     for (uint32_t ix = model->count; ix-- > 0;) {
         INVARIANT(model->length_ns[ix] > 0 && model->release_ns[ix] >= 0);

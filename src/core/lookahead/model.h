@@ -29,7 +29,7 @@ enum {
     LOOKAHEAD_LANES = 4,     /* pools in a word */
     LOOKAHEAD_WORDS_MAX = 4, /* words of a vector of units */
     LOOKAHEAD_UNITS_MAX = 32767,
-    LOOKAHEAD_TASKS_MAX = 512 /* larger runs have no model: see lookahead.c */
+    LOOKAHEAD_TASKS_MAX = 2048 /* larger runs have no model: see lookahead.c */
 };
 
 /* The guard bit of each lane. */
@@ -52,6 +52,7 @@ struct lookahead_model {
                              back-off */
     int64_t *tail_ns;     /* longest path from its start to the end */
     uint64_t *units;      /* `words` per task */
+    uint32_t *group;      /* of each task; numbered from 0 */
     uint32_t *first_need; /* count + 1; into `needs` */
     uint32_t *needs;
     uint32_t *first_dependent; /* count + 1; into `dependents` */
@@ -59,7 +60,9 @@ struct lookahead_model {
     struct lookahead_busy *busy;
     uint32_t busy_count;
 
-    int64_t bound_ns; /* no schedule is shorter */
+    uint32_t group_count;
+    uint64_t least[LOOKAHEAD_WORDS_MAX]; /* units that every task uses */
+    int64_t bound_ns;                    /* no schedule is shorter */
     uint32_t capacity;
     uint32_t edge_capacity;
     uint32_t busy_capacity;
@@ -75,8 +78,8 @@ void lookahead_model_reserve(struct lookahead_model *model,
 void lookahead_model_release(struct lookahead_model *model);
 
 /*
- * Compute the dependents, the tails and the bound from tasks, lengths,
- * releases, units and needs.
+ * Compute the dependents, the tails, the least units and the bound from tasks,
+ * lengths, releases, units and needs.
  */
 void lookahead_model_finish(struct lookahead_model *model);
 

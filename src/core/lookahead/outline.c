@@ -40,8 +40,9 @@ static bool is_left(const struct sched *sched, uint32_t run, uint32_t task)
 
 /*
  * Number the tasks so that needs come first. Tasks after a stuck task get no
- * number. A task in flight only delays its dependents. Return false if the
- * tasks are too many.
+ * number, nor do those that wait for another outcome than done or come last. A
+ * task in flight only delays its dependents. Return false if the tasks are too
+ * many.
  */
 static bool number_tasks(struct lookahead_outline *outline,
                          struct lookahead_model *model,
@@ -61,6 +62,9 @@ static bool number_tasks(struct lookahead_outline *outline,
              edge != ID_NONE;
              edge = graph_next_dependent(graph, edge)) {
             uint32_t to = graph_dependent(graph, edge);
+            if (graph_on(graph, edge) != SCHED_ON_DONE) {
+                continue;
+            }
             if (left_ns > outline->release_ns[to]) {
                 outline->release_ns[to] = left_ns;
             }
@@ -83,6 +87,9 @@ static bool number_tasks(struct lookahead_outline *outline,
              edge != ID_NONE;
              edge = graph_next_dependent(graph, edge)) {
             uint32_t to = graph_dependent(graph, edge);
+            if (graph_on(graph, edge) != SCHED_ON_DONE) {
+                continue;
+            }
             INVARIANT(sched->tally[to] > 0);
             if (--sched->tally[to] > 0 || !is_left(sched, run, to)) {
                 continue;
@@ -96,6 +103,30 @@ static bool number_tasks(struct lookahead_outline *outline,
         }
     }
     return true;
+}
+
+/* Number the groups of the tasks. */
+static void number_groups(struct lookahead_outline *outline,
+                          struct lookahead_model *model,
+                          const struct sched *sched)
+{
+    INVARIANT(sched->group_count <= outline->group_capacity);
+    for (uint32_t ix = 0; ix < sched->group_count; ix++) {
+        outline->group[ix] = ID_NONE;
+    }
+    model->group_count = 0;
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        uint32_t group = sched->tasks[model->task[ix]].group;
+        if (sched_is_solo(group)) {
+            model->group[ix] = model->group_count++;
+            continue;
+        }
+        if (outline->group[group / 2] == ID_NONE) {
+            outline->group[group / 2] = model->group_count++;
+        }
+        model->group[ix] = outline->group[group / 2];
+    }
+    INVARIANT(model->group_count <= model->count);
 }
 
 static void link_tasks(const struct lookahead_outline *outline,
@@ -148,8 +179,11 @@ static void each_pool(struct lookahead_outline *outline,
     bool flies = state_in_flight(sched, task);
     bool background = flies ? sched_has(sched, task, TASK_BACKGROUND)
                             : ready_is_background(sched, task);
-    uint32_t sets[] = {shape->needs, shape->group_needs};
-    for (uint32_t part = 0; part < (background ? 1 : 2); part++) {
+    uint32_t sets[] = {
+        shape->needs,
+        background ? shape->background_needs : shape->group_needs,
+    };
+    for (uint32_t part = 0; part < 2 && sets[part] != ID_NONE; part++) {
         const struct need_set *set = &sched->sets[sets[part]];
         for (uint32_t ix = 0; ix < set->count; ix++) {
             struct pool_need need = sched->needs[set->first + ix];
@@ -310,6 +344,7 @@ bool lookahead_outline(struct lookahead_outline *outline,
     if (!number_tasks(outline, model, sched, run) || model->count == 0) {
         return false;
     }
+    number_groups(outline, model, sched);
     link_tasks(outline, model, sched);
     for (uint32_t ix = 0; ix < sched->limits.pool_count; ix++) {
         outline->pools[ix] = (struct lookahead_pool){.lane = ID_NONE};

@@ -21,6 +21,8 @@ struct lookahead_outline {
     uint32_t *slot;      /* per task: its number in the model, or ID_NONE */
     int64_t *release_ns; /* per task: when its needs in flight finish */
     uint32_t task_capacity;
+    uint32_t *group; /* per declared group: its number in the model */
+    uint32_t group_capacity;
     struct lookahead_pool *pools;
     uint32_t pool_capacity;
 };

@@ -121,17 +121,23 @@ static void apply(struct sched *sched,
 /* ---- passes ---- */
 
 /* Record the start of all tasks of a session. */
-static void note_start(struct lookahead_rollout *rollout, uint32_t leader)
+static void
+note_start(struct lookahead_rollout *rollout, uint32_t run, uint32_t leader)
 {
     const struct sched *sched = &rollout->sched;
     for (uint32_t task = leader; task != ID_NONE;
          task = sched->tasks[task].next_in_session) {
+        if (rollout->start_ns[task] == SCHED_NEVER &&
+            sched_run_ix(sched, task) == run) {
+            INVARIANT(rollout->sequence_count < rollout->capacity);
+            rollout->sequence[rollout->sequence_count++] = task;
+        }
         rollout->start_ns[task] = sched->now_ns;
     }
 }
 
 /* Take all effects of a pass, then carry them out, as the engine does. */
-static bool take_pass(struct lookahead_rollout *rollout)
+static bool take_pass(struct lookahead_rollout *rollout, uint32_t run)
 {
     struct sched *sched = &rollout->sched;
     struct sched_effect effect;
@@ -157,7 +163,7 @@ static bool take_pass(struct lookahead_rollout *rollout)
         if (sched_has(sched, task, TASK_ENDING)) {
             apply(sched, EVENT_ENDED, task, OUTCOME_FAILED);
         } else {
-            note_start(rollout, task);
+            note_start(rollout, run, task);
             expect_end(rollout, task);
             apply(sched, EVENT_STARTED, task, OUTCOME_DONE);
         }
@@ -165,9 +171,32 @@ static bool take_pass(struct lookahead_rollout *rollout)
     return again || count > 0;
 }
 
+/* A session of the run exits: its groups finish no sooner. */
+static void note_end(struct lookahead_rollout *rollout,
+                     uint32_t leader,
+                     struct lookahead_finish *finish)
+{
+    enum { SUM_SHIFT = 20 };
+    const struct sched *sched = &rollout->sched;
+    finish->end_ns = sched->now_ns;
+    for (uint32_t task = leader; task != ID_NONE;
+         task = sched->tasks[task].next_in_session) {
+        uint32_t group = sched->tasks[task].group;
+        int64_t since_ns = rollout->real_ns;
+        if (!sched_is_solo(group)) {
+            since_ns = rollout->group_end_ns[group / 2];
+            rollout->group_end_ns[group / 2] = sched->now_ns;
+        }
+        INVARIANT(since_ns <= sched->now_ns);
+        finish->sum += ((sched->now_ns - rollout->real_ns) >> SUM_SHIFT) -
+                       ((since_ns - rollout->real_ns) >> SUM_SHIFT);
+    }
+}
+
 /* Advance to the next exit or timer; return false if none is left. */
-static bool
-go_on(struct lookahead_rollout *rollout, uint32_t run, int64_t *end_ns)
+static bool go_on(struct lookahead_rollout *rollout,
+                  uint32_t run,
+                  struct lookahead_finish *finish)
 {
     struct sched *sched = &rollout->sched;
     int64_t at_ns = sched_next_timer(sched);
@@ -191,46 +220,57 @@ go_on(struct lookahead_rollout *rollout, uint32_t run, int64_t *end_ns)
             continue;
         }
         if (sched_run_ix(sched, ending.task) == run) {
-            *end_ns = sched->now_ns;
+            note_end(rollout, ending.task, finish);
         }
         apply(sched, EVENT_ENDED, ending.task, OUTCOME_DONE);
     }
     return true;
 }
 
-int64_t lookahead_rollout_run(struct lookahead_rollout *rollout,
-                              const struct sched *real,
-                              uint32_t run,
-                              const uint32_t *order,
-                              uint32_t count)
+/* Reset the records of a rollout; sessions in flight take their estimates. */
+static void begin(struct lookahead_rollout *rollout, const struct sched *real)
 {
-    INVARIANT(run < real->run_count);
-    copy(rollout, real);
-    struct sched *sched = &rollout->sched;
-    /* The order goes into the draft, which is unused. */
-    lookahead_follow(sched, run, order, count);
-    for (uint32_t ix = 0; ix < count; ix++) {
-        /* Never overdue: the rollout measures whether waiting pays off. */
-        rollout->lookahead.start_ns[order[ix]] = SCHED_NEVER;
-    }
+    const struct sched *sched = &rollout->sched;
+    rollout->real_ns = real->now_ns;
     for (uint32_t ix = 0; ix < real->task_count; ix++) {
         rollout->start_ns[ix] = SCHED_NEVER;
     }
+    for (uint32_t ix = 0; ix < real->group_count; ix++) {
+        rollout->group_end_ns[ix] = real->now_ns;
+    }
+    rollout->sequence_count = 0;
     rollout->ending_count = 0;
     for (uint32_t ix = 0; ix < sched->in_flight_count; ix++) {
         if (sched->tasks[sched->in_flight[ix]].leader == sched->in_flight[ix]) {
             expect_end(rollout, sched->in_flight[ix]);
         }
     }
-    int64_t end_ns = sched->now_ns;
+}
+
+struct lookahead_finish lookahead_rollout_run(struct lookahead_rollout *rollout,
+                                              const struct sched *real,
+                                              uint32_t run,
+                                              struct lookahead_order order)
+{
+    INVARIANT(run < real->run_count);
+    INVARIANT(real->group_count <= rollout->group_capacity);
+    copy(rollout, real);
+    /* The order goes into the draft, which is unused. */
+    lookahead_follow(&rollout->sched, run, order);
+    for (uint32_t ix = 0; ix < order.count; ix++) {
+        /* Never overdue: the rollout measures whether waiting pays off. */
+        rollout->lookahead.start_ns[order.tasks[ix]] = SCHED_NEVER;
+    }
+    begin(rollout, real);
+    struct lookahead_finish finish = {.end_ns = real->now_ns};
     /* Timers may repeat for long: bound the number of steps. */
     for (uint64_t step = 0; step < UINT64_C(64) * real->task_count; step++) {
-        while (take_pass(rollout)) {
+        while (take_pass(rollout, run)) {
         }
-        if (!go_on(rollout, run, &end_ns)) {
+        if (!go_on(rollout, run, &finish)) {
             break;
         }
     }
-    INVARIANT(end_ns >= real->now_ns);
-    return end_ns;
+    INVARIANT(finish.end_ns >= real->now_ns && finish.sum >= 0);
+    return finish;
 }

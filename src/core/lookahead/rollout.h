@@ -16,15 +16,19 @@
     PART(tasks, task_count, task_capacity)                                     \
     PART(details, task_count, task_capacity)                                   \
     PART(unmet, task_count, task_capacity)                                     \
+    PART(stuck_needs, task_count, task_capacity)                               \
+    PART(lend_next, task_count, task_capacity)                                 \
     PART(bin_links, task_count, task_capacity)                                 \
     PART(timer_links, task_count, task_capacity)                               \
     PART(in_flight, in_flight_count, task_capacity)                            \
     PART(marks, task_count, task_capacity)                                     \
     PART(groups, group_count, group_capacity)                                  \
+    PART(more, group_count, group_capacity)                                    \
     PART(bins, bin_count, bin_capacity)                                        \
     PART(queue_links, queue_count, queue_capacity)                             \
     PART(providers, provider_count, provider_count)                            \
     PART(runs, run_count, run_count)                                           \
+    PART(scopes, scope_count, scope_capacity)                                  \
     PART(limits.limits, limits.limit_count, limits.limit_capacity)             \
     PART(limits.counters, limits.counter_count, limits.counter_capacity)       \
     PART(limits.pools, limits.pool_count, limits.pool_capacity)                \
@@ -48,10 +52,15 @@ struct lookahead_ending {
 struct lookahead_rollout {
     struct sched sched;
     struct lookahead lookahead;
+    int64_t real_ns;                  /* when it began */
     struct lookahead_ending *endings; /* heap */
     uint32_t ending_count;
-    uint32_t *started; /* in this pass */
-    int64_t *start_ns; /* per task: when it started; SCHED_NEVER: it did not */
+    uint32_t *started;  /* in this pass */
+    int64_t *start_ns;  /* per task: when it started; SCHED_NEVER: it did not */
+    uint32_t *sequence; /* tasks of the run in the order of their starts */
+    uint32_t sequence_count;
+    int64_t *group_end_ns; /* per declared group: when a task of it finished */
+    uint32_t group_capacity;
     uint32_t capacity;
 };
 
@@ -62,14 +71,13 @@ void lookahead_rollout_release(struct lookahead_rollout *rollout);
 size_t lookahead_rollout_bytes(const struct lookahead_rollout *rollout);
 
 /*
- * Run ahead from the state of `real`, with this order for the run, or by rank
- * if `count` is 0. Return when the last session of the run finishes;
- * rollout->start_ns then has the start of each task.
+ * Run ahead from the state of `real`, with this order for the run. Return how
+ * the run finishes; rollout->start_ns then has the start of each task, and
+ * rollout->sequence the tasks of the run that started.
  */
-int64_t lookahead_rollout_run(struct lookahead_rollout *rollout,
-                              const struct sched *real,
-                              uint32_t run,
-                              const uint32_t *order,
-                              uint32_t count);
+struct lookahead_finish lookahead_rollout_run(struct lookahead_rollout *rollout,
+                                              const struct sched *real,
+                                              uint32_t run,
+                                              struct lookahead_order order);
 
 #endif /* CORE_LOOKAHEAD_ROLLOUT_H */

@@ -95,6 +95,40 @@ static void begin(struct lookahead_sgs *sgs)
     for (uint32_t ix = 0; ix < model->busy_count; ix++) {
         occupy(sgs, 0, 0, model->busy[ix].until_ns, model->busy[ix].units);
     }
+    sgs->open_ns = 0;
+    sgs->close_ns = INT64_MAX;
+}
+
+static bool is_full(const struct lookahead_sgs *sgs, uint32_t point)
+{
+    const struct lookahead_model *model = sgs->model;
+    return !lookahead_fits(model,
+                           &sgs->free[(size_t)point * model->words],
+                           model->least);
+}
+
+/* Find the first time at which a task could run. */
+static void find_open(struct lookahead_sgs *sgs)
+{
+    uint32_t point = point_before(sgs, sgs->open_ns);
+    while (is_full(sgs, point)) {
+        point++;
+        INVARIANT(point < sgs->point_count); /* the last point is free */
+        sgs->open_ns = sgs->at_ns[point];
+    }
+}
+
+/* Find the last such time before `until_ns`. */
+static void find_close(struct lookahead_sgs *sgs, int64_t until_ns)
+{
+    if (sgs->close_ns > until_ns) {
+        sgs->close_ns = until_ns;
+    }
+    uint32_t point = point_before(sgs, sgs->close_ns - 1);
+    while (point > 0 && is_full(sgs, point)) {
+        sgs->close_ns = sgs->at_ns[point];
+        point--;
+    }
 }
 
 /* Return the earliest start at or after `from_ns`; its point in *point_out. */
@@ -171,6 +205,7 @@ int64_t lookahead_sgs_serial(struct lookahead_sgs *sgs,
             from_ns = end_ns > from_ns ? end_ns : from_ns;
         }
         uint32_t point;
+        from_ns = sgs->open_ns > from_ns ? sgs->open_ns : from_ns;
         start_ns[task] = earliest(sgs, task, from_ns, &point);
         INVARIANT(start_ns[task] >= from_ns);
         int64_t end_ns = start_ns[task] + model->length_ns[task];
@@ -179,6 +214,7 @@ int64_t lookahead_sgs_serial(struct lookahead_sgs *sgs,
                start_ns[task],
                end_ns,
                &model->units[(size_t)task * model->words]);
+        find_open(sgs);
         makespan_ns = end_ns > makespan_ns ? end_ns : makespan_ns;
     }
     return makespan_ns;
@@ -206,6 +242,7 @@ justify_right(struct lookahead_sgs *sgs, int64_t *start_ns, int64_t makespan_ns)
         }
         uint32_t point;
         int64_t was_ns = start_ns[task];
+        until_ns = sgs->close_ns < until_ns ? sgs->close_ns : until_ns;
         start_ns[task] = latest(sgs, task, until_ns, &point);
         INVARIANT(start_ns[task] >= was_ns);
         occupy(sgs,
@@ -213,6 +250,7 @@ justify_right(struct lookahead_sgs *sgs, int64_t *start_ns, int64_t makespan_ns)
                start_ns[task],
                start_ns[task] + model->length_ns[task],
                &model->units[(size_t)task * model->words]);
+        find_close(sgs, makespan_ns);
     }
 }
 
@@ -227,58 +265,165 @@ int64_t lookahead_sgs_justify(struct lookahead_sgs *sgs,
 
 /* ---- the parallel scheme ---- */
 
-/* Remove tasks that finish now and count them off for their dependents. Return
- * how many still run. */
-static uint32_t end_running(struct lookahead_sgs *sgs,
-                            const int64_t *start_ns,
-                            int64_t now_ns,
-                            uint32_t running)
+/*
+ * Free units only grow between two starts, so one vector of them is enough.
+ * Ends are in a heap (`running`, by `key_ns`); sessions in flight follow the
+ * tasks in it. Tasks whose needs are finished are in `list`, in the order of
+ * the given list (`place`).
+ */
+struct parallel {
+    struct lookahead_sgs *sgs;
+    uint64_t free[LOOKAHEAD_WORDS_MAX];
+    uint32_t running;
+    uint32_t eligible;
+    uint32_t early; /* of the eligible ones: may not start yet */
+};
+
+static void push_end(struct parallel *p, uint32_t item, int64_t end_ns)
 {
-    const struct lookahead_model *model = sgs->model;
-    uint32_t kept = 0;
-    for (uint32_t ix = 0; ix < running; ix++) {
-        uint32_t task = sgs->running[ix];
-        if (start_ns[task] + model->length_ns[task] > now_ns) {
-            sgs->running[kept++] = task;
-            continue;
-        }
-        for (uint32_t edge = model->first_dependent[task];
-             edge < model->first_dependent[task + 1];
-             edge++) {
-            INVARIANT(sgs->missing[model->dependents[edge]] > 0);
-            sgs->missing[model->dependents[edge]]--;
-        }
+    uint32_t *heap = p->sgs->running;
+    int64_t *key_ns = p->sgs->key_ns;
+    key_ns[item] = end_ns;
+    uint32_t hole = p->running++;
+    while (hole > 0 && key_ns[heap[(hole - 1) / 2]] > end_ns) {
+        heap[hole] = heap[(hole - 1) / 2];
+        hole = (hole - 1) / 2;
     }
-    return kept;
+    heap[hole] = item;
 }
 
-/* Return the next time at which a task finishes or may start. */
-static int64_t next_time(const struct lookahead_sgs *sgs,
-                         const int64_t *start_ns,
-                         int64_t now_ns,
-                         uint32_t running,
-                         uint32_t left)
+static uint32_t pop_end(struct parallel *p)
 {
-    const struct lookahead_model *model = sgs->model;
-    int64_t next_ns = INT64_MAX;
-    for (uint32_t ix = 0; ix < running; ix++) {
-        uint32_t task = sgs->running[ix];
-        int64_t end_ns = start_ns[task] + model->length_ns[task];
-        next_ns = end_ns < next_ns ? end_ns : next_ns;
+    INVARIANT(p->running > 0);
+    uint32_t *heap = p->sgs->running;
+    const int64_t *key_ns = p->sgs->key_ns;
+    uint32_t first = heap[0];
+    uint32_t last = heap[--p->running];
+    uint32_t hole = 0;
+    for (uint32_t child = 1; child < p->running; child = 2 * hole + 1) {
+        if (child + 1 < p->running &&
+            key_ns[heap[child + 1]] < key_ns[heap[child]]) {
+            child++;
+        }
+        if (key_ns[last] <= key_ns[heap[child]]) {
+            break;
+        }
+        heap[hole] = heap[child];
+        hole = child;
     }
-    for (uint32_t ix = 0; ix < left; ix++) {
-        int64_t release_ns = model->release_ns[sgs->list[ix]];
-        if (release_ns > now_ns && release_ns < next_ns) {
-            next_ns = release_ns;
+    heap[hole] = last;
+    return first;
+}
+
+/* The needs of a task are finished. */
+static void make_eligible(struct parallel *p, uint32_t task, int64_t now_ns)
+{
+    uint32_t *list = p->sgs->list;
+    const uint32_t *place = p->sgs->place;
+    uint32_t hole = p->eligible++;
+    while (hole > 0 && place[list[hole - 1]] > place[task]) {
+        list[hole] = list[hole - 1];
+        hole--;
+    }
+    list[hole] = task;
+    p->early += p->sgs->model->release_ns[task] > now_ns ? 1 : 0;
+}
+
+/* Finish a task, or a session in flight. */
+static void end_item(struct parallel *p, uint32_t item, int64_t now_ns)
+{
+    const struct lookahead_model *model = p->sgs->model;
+    bool flies = item >= model->count;
+    const uint64_t *units = flies ? model->busy[item - model->count].units
+                                  : &model->units[(size_t)item * model->words];
+    for (uint32_t ix = 0; ix < model->words; ix++) {
+        p->free[ix] += units[ix];
+        INVARIANT((p->free[ix] & LOOKAHEAD_GUARDS) == 0);
+    }
+    for (uint32_t edge = flies ? 0 : model->first_dependent[item];
+         !flies && edge < model->first_dependent[item + 1];
+         edge++) {
+        uint32_t to = model->dependents[edge];
+        INVARIANT(p->sgs->missing[to] > 0);
+        if (--p->sgs->missing[to] == 0) {
+            make_eligible(p, to, now_ns);
         }
     }
-    for (uint32_t ix = 0; ix < model->busy_count; ix++) {
-        int64_t until_ns = model->busy[ix].until_ns;
-        if (until_ns > now_ns && until_ns < next_ns) {
-            next_ns = until_ns;
+}
+
+/* Start what fits, best first; return how many were started. */
+static uint32_t
+start_fitting(struct parallel *p, int64_t *start_ns, int64_t now_ns)
+{
+    const struct lookahead_model *model = p->sgs->model;
+    uint32_t *list = p->sgs->list;
+    uint32_t kept = 0;
+    uint32_t ix = 0;
+    for (; ix < p->eligible; ix++) {
+        if (!lookahead_fits(model, p->free, model->least)) {
+            break; /* nothing fits any more */
+        }
+        uint32_t task = list[ix];
+        const uint64_t *units = &model->units[(size_t)task * model->words];
+        if (model->release_ns[task] > now_ns ||
+            !lookahead_fits(model, p->free, units)) {
+            list[kept++] = task;
+            continue;
+        }
+        for (uint32_t word = 0; word < model->words; word++) {
+            p->free[word] -= units[word];
+        }
+        start_ns[task] = now_ns;
+        push_end(p, task, now_ns + model->length_ns[task]);
+    }
+    uint32_t started = ix - kept;
+    memmove(&list[kept], &list[ix], (p->eligible - ix) * sizeof(list[0]));
+    p->eligible -= started;
+    return started;
+}
+
+/* Return the next time at which something finishes or may start. */
+static int64_t next_time(struct parallel *p, int64_t now_ns)
+{
+    const struct lookahead_sgs *sgs = p->sgs;
+    int64_t next_ns = p->running > 0 ? sgs->key_ns[sgs->running[0]] : INT64_MAX;
+    if (p->early == 0) {
+        return next_ns;
+    }
+    p->early = 0;
+    for (uint32_t ix = 0; ix < p->eligible; ix++) {
+        int64_t release_ns = sgs->model->release_ns[sgs->list[ix]];
+        if (release_ns > now_ns) {
+            p->early++;
+            next_ns = release_ns < next_ns ? release_ns : next_ns;
         }
     }
     return next_ns;
+}
+
+static void begin_parallel(struct parallel *p, const uint32_t *list)
+{
+    struct lookahead_sgs *sgs = p->sgs;
+    const struct lookahead_model *model = sgs->model;
+    for (uint32_t ix = 0; ix < model->words; ix++) {
+        p->free[ix] = model->pool[ix];
+    }
+    for (uint32_t ix = 0; ix < model->busy_count; ix++) {
+        for (uint32_t word = 0; word < model->words; word++) {
+            p->free[word] -= model->busy[ix].units[word];
+            INVARIANT((p->free[word] & LOOKAHEAD_GUARDS) == 0);
+        }
+        push_end(p, model->count + ix, model->busy[ix].until_ns);
+    }
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        sgs->place[list[ix]] = ix;
+        sgs->missing[ix] = model->first_need[ix + 1] - model->first_need[ix];
+    }
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        if (sgs->missing[list[ix]] == 0) {
+            make_eligible(p, list[ix], 0);
+        }
+    }
 }
 
 int64_t lookahead_sgs_parallel(struct lookahead_sgs *sgs,
@@ -286,43 +431,27 @@ int64_t lookahead_sgs_parallel(struct lookahead_sgs *sgs,
                                int64_t *start_ns)
 {
     const struct lookahead_model *model = sgs->model;
-    begin(sgs);
-    for (uint32_t ix = 0; ix < model->count; ix++) {
-        sgs->list[ix] = list[ix];
-        sgs->missing[ix] = model->first_need[ix + 1] - model->first_need[ix];
-    }
+    struct parallel p = {.sgs = sgs};
+    INVARIANT(list != sgs->list);
+    begin_parallel(&p, list);
     uint32_t left = model->count;
-    uint32_t running = 0;
     int64_t now_ns = 0;
+    for (;;) {
+        left -= start_fitting(&p, start_ns, now_ns);
+        if (left == 0) {
+            break;
+        }
+        int64_t next_ns = next_time(&p, now_ns);
+        INVARIANT(next_ns > now_ns && next_ns < INT64_MAX);
+        now_ns = next_ns;
+        while (p.running > 0 && sgs->key_ns[sgs->running[0]] <= now_ns) {
+            end_item(&p, pop_end(&p), now_ns);
+        }
+    }
     int64_t makespan_ns = 0;
-    while (left > 0) {
-        uint32_t kept = 0;
-        for (uint32_t ix = 0; ix < left; ix++) {
-            uint32_t task = sgs->list[ix];
-            uint32_t point;
-            if (sgs->missing[task] > 0 || model->release_ns[task] > now_ns ||
-                earliest(sgs, task, now_ns, &point) > now_ns) {
-                sgs->list[kept++] = task;
-                continue;
-            }
-            start_ns[task] = now_ns;
-            int64_t end_ns = now_ns + model->length_ns[task];
-            occupy(sgs,
-                   point,
-                   now_ns,
-                   end_ns,
-                   &model->units[(size_t)task * model->words]);
-            INVARIANT(running < model->count);
-            sgs->running[running++] = task;
-            makespan_ns = end_ns > makespan_ns ? end_ns : makespan_ns;
-        }
-        left = kept;
-        if (left > 0) {
-            int64_t next_ns = next_time(sgs, start_ns, now_ns, running, left);
-            INVARIANT(next_ns > now_ns && next_ns < INT64_MAX);
-            now_ns = next_ns;
-            running = end_running(sgs, start_ns, now_ns, running);
-        }
+    for (uint32_t ix = 0; ix < model->count; ix++) {
+        int64_t end_ns = start_ns[ix] + model->length_ns[ix];
+        makespan_ns = end_ns > makespan_ns ? end_ns : makespan_ns;
     }
     return makespan_ns;
 }

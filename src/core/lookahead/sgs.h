@@ -29,11 +29,15 @@ struct lookahead_sgs {
     int64_t *at_ns;
     uint64_t *free;
     uint32_t point_count;
-    int64_t *key_ns;   /* of sorting */
-    uint32_t *list;    /* of sorting and of the parallel scheme */
-    uint32_t *other;   /* of sorting */
-    uint32_t *missing; /* unfinished needs, per task */
-    uint32_t *running; /* of the parallel scheme */
+    int64_t open_ns;        /* before it, no task can run */
+    int64_t close_ns;       /* nor after it */
+    int64_t *key_ns;        /* of sorting; ends in the parallel scheme */
+    uint32_t *list;         /* of sorting and of the parallel scheme */
+    uint32_t *other;        /* of sorting */
+    uint32_t *missing;      /* unfinished needs, per task */
+    uint32_t *running;      /* of the parallel scheme; tasks, then sessions */
+    uint32_t *place;        /* of the parallel scheme: in the given list */
+    uint32_t item_capacity; /* tasks and sessions */
     uint32_t capacity;
     uint32_t point_capacity;
 };

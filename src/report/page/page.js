@@ -2,7 +2,7 @@
 (function () {
   var doc = document, root = doc.documentElement;
   var data = JSON.parse(doc.getElementById('data').textContent);
-  var T = { ID: 0, CLASS: 1, GROUP: 2, STATE: 3, READY: 4, WORK: 5, COUNT: 6, BAD: 7, TITLE: 8, REASON: 9 };
+  var T = { ID: 0, CLASS: 1, GROUP: 2, STATE: 3, READY: 4, WORK: 5, COUNT: 6, BAD: 7, TITLE: 8, REASON: 9, LABELS: 10 };
   var S = { TASK: 0, NUMBER: 1, LANE: 2, START: 3, LENGTH: 4, OUTCOME: 5, TASKS: 6, PATH: 7, REASON: 8 };
   var tip = doc.getElementById('tip');
   var shownTasks = null; /* matches of the filter: task -> 1; null: all */
@@ -303,13 +303,14 @@
     ['Task', T.ID], ['Class', T.CLASS], ['State', T.STATE], ['Sessions', T.COUNT],
     ['Unsuccessful', T.BAD], ['Ready', T.READY], ['Working', T.WORK], ['Title, reason', T.TITLE]
   ];
+  var only = data.only && data.only.reduce(function (all, ix) { all[ix] = 1; return all; }, {});
   var box, body, head, count, search, stateBox, classBox;
 
   function cell(row, text, className) { make('span', { textContent: text, title: text, className: className || '', role: 'cell' }, row); }
 
   function addRow(at) {
     var task = data.tasks[order[at]], row = make('div', { className: 'vrow', role: 'row' }, body);
-    var words = [task[T.REASON], task[T.TITLE]].filter(Boolean).join(' · ');
+    var words = [task[T.REASON], task[T.TITLE], task[T.LABELS]].filter(Boolean).join(' · ');
     row.style.top = at * ROW + 'px';
     cell(row, task[T.ID], 'id');
     var name = make('span', { role: 'cell', title: data.classes[task[T.CLASS]] }, row);
@@ -343,7 +344,7 @@
     order = [];
     data.tasks.forEach(function (task, ix) {
       var text = rows[ix];
-      if ((state === '' || task[T.STATE] === +state) && (kind === '' || task[T.CLASS] === +kind) &&
+      if ((!only || only[ix]) && (state === '' || task[T.STATE] === +state) && (kind === '' || task[T.CLASS] === +kind) &&
           words.every(function (word) { return text.indexOf(word) >= 0; })) { order.push(ix); }
     });
     shownTasks = null;
@@ -353,7 +354,7 @@
     }
     if (sorting.column >= 0) { order.sort(compare); }
     body.style.height = order.length * ROW + 'px';
-    count.textContent = order.length + ' of ' + data.tasks.length + ' tasks';
+    count.textContent = order.length + ' of ' + (data.only || data.tasks).length + ' tasks';
     showRows();
     redraw();
   }
@@ -377,7 +378,7 @@
     var tools = make('div', { className: 'tools' }, list), states = {}, kinds = {};
     data.tasks.forEach(function (task) {
       states[task[T.STATE]] = kinds[task[T.CLASS]] = 1;
-      rows.push([task[T.ID], task[T.GROUP] < 0 ? '' : data.groups[task[T.GROUP]], data.classes[task[T.CLASS]], data.states[task[T.STATE]], task[T.TITLE] || '', task[T.REASON] || ''].join(' ').toLowerCase());
+      rows.push([task[T.ID], task[T.GROUP] < 0 ? '' : data.groups[task[T.GROUP]], data.classes[task[T.CLASS]], data.states[task[T.STATE]], task[T.TITLE] || '', task[T.REASON] || '', task[T.LABELS] || ''].join(' ').toLowerCase());
     });
     search = make('input', { type: 'search', id: 'search', placeholder: 'Find tasks: id, issue, title, reason', oninput: filter }, tools);
     search.setAttribute('aria-label', 'Find tasks');

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* Snoozes, start times, approval, stops, priorities and reruns. */
+#include "tests/unit/sched_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void begin(struct fixture *f, int64_t cap)
+{
+    fixture_init(f);
+    fixture_cap(f, cap);
+    f->failure.retry_max = 0;
+}
+
+static void a_snooze_costs_no_slot_and_no_try(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 1);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_snooze(&f, "a", 10 * MINUTE);
+    assert_string_equal(fixture_run_pass(&f), "b");
+    assert_int_equal(f.quiet, 0);
+    struct why why = fixture_why(&f, "a");
+    assert_int_equal(why.code, WHY_SNOOZED);
+    assert_int_equal(why.until_ns, 10 * MINUTE);
+    assert_int_equal(sched_next_timer(f.sched), 10 * MINUTE);
+    fixture_done(&f, "b");
+    fixture_pass(&f, 10 * MINUTE - 1);
+    assert_string_equal(fixture_run_pass(&f), "");
+    fixture_pass(&f, 1);
+    assert_string_equal(fixture_run_pass(&f), "a");
+    assert_int_equal(fixture_get(&f, "a").tries, 0);
+    assert_int_equal(fixture_get(&f, "a").attempts, 2);
+    fixture_release(&f);
+}
+
+static void a_snooze_without_a_time_is_short(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 1);
+    fixture_task(&f, "a", "");
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_snooze(&f, "a", SCHED_NEVER);
+    (void)fixture_run_pass(&f);
+    assert_int_equal(sched_next_timer(f.sched), 5 * MINUTE);
+    fixture_order(&f, EVENT_RETRY, "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_snooze(&f, "a", 0); /* in the past */
+    (void)fixture_run_pass(&f);
+    assert_int_equal(sched_next_timer(f.sched), 5 * MINUTE);
+    fixture_release(&f);
+}
+
+static void a_snooze_lets_others_of_its_lane_go(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limits[] = {
+        fixture_max(4),
+        fixture_per(1, FIXTURE_REPO),
+    };
+    limits[1].hold_group = true;
+    fixture_run(&f, SCHED_RANK, limits, 2);
+    f.spec.group = fixture_group(&f, FIXTURE_REPO, 7);
+    fixture_task(&f, "a", "");
+    f.spec.group = fixture_group(&f, FIXTURE_REPO, 7);
+    fixture_task(&f, "b", "");
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_snooze(&f, "a", MINUTE);
+    assert_string_equal(fixture_run_pass(&f), "b");
+    fixture_release(&f);
+}
+
+static void a_task_waits_for_its_time(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 4);
+    fixture_task(&f, "need", "");
+    f.spec.not_before_ns = 10 * MINUTE;
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "need");
+    fixture_task(&f, "c", "");
+    assert_string_equal(fixture_run_pass(&f), "need");
+    assert_int_equal(fixture_why(&f, "a").code, WHY_EARLY);
+    assert_int_equal(fixture_why(&f, "b").code, WHY_NEEDS);
+    fixture_order(&f, EVENT_RETRY, "c"); /* now */
+    assert_string_equal(fixture_run_pass(&f), "c");
+    fixture_pass(&f, 10 * MINUTE);
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_done(&f, "need");
+    assert_string_equal(fixture_run_pass(&f), "b");
+    fixture_release(&f);
+}
+
+static void times_follow_the_wall_clock(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 4);
+    fixture_task(&f, "need", "");
+    f.spec.not_before_ns = 10 * MINUTE;
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "need");
+    f.spec.not_before_ns = 0;
+    assert_string_equal(fixture_run_pass(&f), "need");
+    sched_move_times(f.sched, f.run, -4 * MINUTE, true); /* set forward */
+    assert_int_equal(sched_next_timer(f.sched), 6 * MINUTE);
+    sched_move_times(f.sched, f.run, 14 * MINUTE, true); /* set back */
+    sched_verify(f.sched);
+    assert_int_equal(sched_next_timer(f.sched), 20 * MINUTE);
+    fixture_done(&f, "need");
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(fixture_why(&f, "b").until_ns, 20 * MINUTE);
+    sched_move_times(f.sched, f.run, -60 * MINUTE, true);
+    fixture_pass(&f, MINUTE);
+    assert_string_equal(fixture_run_pass(&f), "a b");
+    fixture_release(&f);
+}
+
+static void approval_is_waited_for(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 4);
+    fixture_task(&f, "a", "");
+    f.spec.approve = true;
+    fixture_task(&f, "b", "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
+    assert_int_equal(fixture_try_order(&f, EVENT_APPROVE, "b"), ERR_CONFLICT);
+    fixture_done(&f, "a");
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(f.quiet, 1);
+    assert_int_equal(fixture_why(&f, "b").code, WHY_APPROVAL);
+    assert_int_equal(fixture_try_order(&f, EVENT_RELEASE, "b"), ERR_CONFLICT);
+    fixture_order(&f, EVENT_HOLD, "b");
+    fixture_order(&f, EVENT_APPROVE, "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
+    assert_int_equal(fixture_try_order(&f, EVENT_APPROVE, "b"), ERR_CONFLICT);
+    fixture_end(&f, "b", OUTCOME_FAILED);
+    fixture_order(&f, EVENT_RETRY, "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
+    fixture_done(&f, "b");
+    fixture_order(&f, EVENT_RERUN, "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_done(&f, "a");
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(fixture_why(&f, "b").code, WHY_APPROVAL);
+    fixture_release(&f);
+}
+
+static void a_fatal_failure_is_not_retried(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 1);
+    f.failure.retry_max = 5;
+    fixture_task(&f, "a", "");
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_end(&f, "a", OUTCOME_FATAL);
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(fixture_state(&f, "a"), TASK_PARKED);
+    assert_int_equal(fixture_get(&f, "a").tries, 1);
+    fixture_release(&f);
+}
+
+static void a_failure_stops_the_run_gently(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 2);
+    f.failure.on_failure = SCHED_STOP;
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    fixture_task(&f, "c", "");
+    assert_string_equal(fixture_run_pass(&f), "a b");
+    fixture_end(&f, "a", OUTCOME_FAILED);
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(f.stops, 1);
+    assert_int_equal(f.quiet, 0);
+    assert_int_equal(fixture_state(&f, "b"), TASK_STARTING);
+    assert_int_equal(fixture_why(&f, "c").code, WHY_HALTED);
+    assert_int_equal(fixture_why(&f, "c").task.v, fixture_id(&f, "a").v);
+    fixture_done(&f, "b");
+    (void)fixture_run_pass(&f);
+    assert_int_equal(f.quiet, 1);
+    fixture_order(&f, EVENT_RETRY, "a");
+    assert_string_equal(fixture_run_pass(&f), "c a");
+    fixture_release(&f);
+}
+
+static void a_deadline_stops_the_run_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_deadline_run(&f, MINUTE);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    assert_string_equal(fixture_run_pass(&f), "a");
+    assert_int_equal(sched_next_timer(f.sched), MINUTE);
+    fixture_pass(&f, MINUTE);
+    fixture_done(&f, "a");
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(f.stops, 1);
+    assert_int_equal(sched_run(f.sched, f.run).stopped, SCHED_STOPPED_DEADLINE);
+    assert_int_equal(fixture_try_order(&f, EVENT_RETRY, "b"), ERR_CONFLICT);
+    fixture_order_run(&f, EVENT_RESUME);
+    assert_string_equal(fixture_run_pass(&f), "b");
+    fixture_pass(&f, MINUTE);
+    (void)fixture_run_pass(&f);
+    assert_int_equal(f.stops, 0);
+    fixture_release(&f);
+}
+
+static void a_deadline_after_the_end_stops_nothing(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_deadline_run(&f, MINUTE);
+    fixture_task(&f, "a", "");
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_done(&f, "a");
+    (void)fixture_run_pass(&f);
+    assert_int_equal(sched_next_timer(f.sched), SCHED_NEVER);
+    fixture_pass(&f, 2 * MINUTE);
+    (void)fixture_run_pass(&f);
+    assert_int_equal(f.stops, 0);
+    assert_int_equal(sched_run(f.sched, f.run).stopped, SCHED_NOT_STOPPED);
+    fixture_release(&f);
+}
+
+static void set_priority(struct fixture *f, const char *name, int64_t priority)
+{
+    struct sched_event event = {
+        .type = EVENT_PRIORITY,
+        .now_ns = f->now_ns,
+        .task = fixture_id(f, name),
+        .max = priority,
+    };
+    assert_int_equal(sched_apply(f->sched, &event), ERR_OK);
+}
+
+static void a_priority_changes_the_order(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 1);
+    f.spec.priority = 5;
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    fixture_task(&f, "need", "");
+    fixture_task(&f, "c", "need");
+    set_priority(&f, "b", 4);
+    set_priority(&f, "c", 0);
+    assert_string_equal(fixture_run_pass(&f), "need");
+    fixture_done(&f, "need");
+    assert_string_equal(fixture_run_pass(&f), "c");
+    fixture_done(&f, "c");
+    assert_string_equal(fixture_run_pass(&f), "b");
+    assert_int_equal(fixture_get(&f, "b").priority, 4);
+    fixture_release(&f);
+}
+
+static void the_first_goes_before_better_tiers(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 1);
+    fixture_task(&f, "a", "");
+    f.spec.class_id = f.review;
+    fixture_task(&f, "r", "");
+    fixture_task(&f, "s", "");
+    fixture_order(&f, EVENT_FIRST, "s");
+    assert_string_equal(fixture_run_pass(&f), "s");
+    fixture_done(&f, "s");
+    assert_int_equal(fixture_try_order(&f, EVENT_FIRST, "s"), ERR_CONFLICT);
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_release(&f);
+}
+
+static void a_rerun_repeats_what_depends_on_it(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 4);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "a");
+    fixture_task(&f, "c", "b");
+    fixture_task(&f, "d", "b");
+    fixture_task(&f, "x", "");
+    assert_int_equal(fixture_try_order(&f, EVENT_RERUN, "a"), ERR_CONFLICT);
+    assert_string_equal(fixture_run_pass(&f), "a x");
+    fixture_done(&f, "a x");
+    assert_string_equal(fixture_run_pass(&f), "b");
+    fixture_done(&f, "b");
+    assert_string_equal(fixture_run_pass(&f), "c d");
+    fixture_end(&f, "c", OUTCOME_FAILED);
+    fixture_order(&f, EVENT_RERUN, "a"); /* "d" is in flight */
+    assert_string_equal(fixture_run_pass(&f), "a");
+    assert_int_equal(fixture_state(&f, "c"), TASK_WAITING);
+    assert_int_equal(fixture_state(&f, "x"), TASK_DONE);
+    fixture_done(&f, "d a");
+    assert_string_equal(fixture_run_pass(&f), "b");
+    fixture_done(&f, "b");
+    assert_string_equal(fixture_run_pass(&f), "c d");
+    fixture_release(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_snooze_costs_no_slot_and_no_try),
+        cmocka_unit_test(a_snooze_without_a_time_is_short),
+        cmocka_unit_test(a_snooze_lets_others_of_its_lane_go),
+        cmocka_unit_test(a_task_waits_for_its_time),
+        cmocka_unit_test(times_follow_the_wall_clock),
+        cmocka_unit_test(approval_is_waited_for),
+        cmocka_unit_test(a_fatal_failure_is_not_retried),
+        cmocka_unit_test(a_failure_stops_the_run_gently),
+        cmocka_unit_test(a_deadline_stops_the_run_once),
+        cmocka_unit_test(a_deadline_after_the_end_stops_nothing),
+        cmocka_unit_test(a_priority_changes_the_order),
+        cmocka_unit_test(the_first_goes_before_better_tiers),
+        cmocka_unit_test(a_rerun_repeats_what_depends_on_it),
+    };
+    return cmocka_run_group_tests_name("sched_orders", tests, NULL, NULL);
+}
