@@ -4,6 +4,7 @@
 #include "base/duration.h"
 #include "work/owner.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 enum {
@@ -48,20 +49,26 @@ enum err
 take_over_store(struct store *store, uint64_t *epoch_out, struct diag *diag)
 {
     struct store_owner self = owner_self();
-    int tries = 0; /* since the kill */
+    int tries = 0;       /* since the kill */
+    bool waited = false; /* for an owner that was not killed */
     while (tries < KILL_TRIES) {
         enum err err = store_take(store, &self, epoch_out, diag);
         if (err != ERR_BUSY) {
             return err;
         }
-        if (tries == 0 && !is_brief(store)) {
+        if (tries > 0) {
+            tries++;
+        } else if (!is_brief(store)) {
             err = end_owner(store, diag);
             if (err != ERR_OK) {
                 return err;
             }
             tries = 1;
-        } else {
-            tries += tries > 0 ? 1 : 0;
+        } else if (!waited) {
+            (void)fprintf(stderr,
+                          "sluice run: another command is using the store; "
+                          "waiting for it\n");
+            waited = true;
         }
         (void)usleep(KILL_WAIT_US);
     }
