@@ -32,6 +32,7 @@ bench: # Measure, and print the tables.
 	@BENCH_FOLDER=build bench/dispatch build
 	@BENCH_FOLDER=build bench/looking build
 	@bench/sandbox build
+	@bench/mcp build
 	@BENCH_FOLDER=build bench/queue build
 	@BENCH_FOLDER=build bench/checkout build
 	@BENCH_FOLDER=build bench/forecast build

@@ -354,6 +354,7 @@ uint32_t world_worker_begin(struct world *world, struct world_process *process)
         .git = "sluice-git",
         .agent = "sluice-agent",
         .sandbox = "sluice-sandbox",
+        .program = "sluice",
         .boot_id = world->boot_id,
         .report = on_report,
         .link = worker,

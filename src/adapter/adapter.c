@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -137,6 +138,41 @@ void adapter_add_env(struct adapter_command *command,
            &command->env_capacity,
            strbuf_text(&text));
     strbuf_release(&text);
+}
+
+const char *const adapter_mcp_variables[] = {
+    "SLUICE_DOOR",
+    "SLUICE_FINISH",
+    "SLUICE_KEY",
+    "SLUICE_PROGRESS",
+    "SLUICE_RESULT",
+    "SLUICE_STORE",
+    NULL,
+};
+
+const char *adapter_mcp_servers(struct adapter_command *command,
+                                const char *sluice,
+                                bool env)
+{
+    json_t *server =
+        json_pack("{s:s, s:[s]}", "command", sluice, "args", "mcp");
+    if (env) {
+        json_t *list = json_object();
+        for (size_t ix = 0; adapter_mcp_variables[ix] != NULL; ix++) {
+            const char *name = adapter_mcp_variables[ix];
+            (void)json_object_set_new(list, name, json_sprintf("${%s}", name));
+        }
+        (void)json_object_set_new(server, "env", list);
+    }
+    json_t *root = json_pack("{s:{s:o}}", "mcpServers", "sluice", server);
+    char *text = json_dumps(root, JSON_COMPACT);
+    json_decref(root);
+    if (text == NULL) {
+        return NULL; /* the path is not UTF-8 */
+    }
+    const char *copy = arena_strndup(&command->arena, text, strlen(text));
+    free(text);
+    return copy;
 }
 
 void adapter_command_release(struct adapter_command *command)

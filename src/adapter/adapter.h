@@ -44,6 +44,7 @@ struct adapter_call {
     const char *git_dir; /* of the worktree; NULL: not a repository */
     const char *common_dir;
     double usd_left; /* the session may spend this much; < 0: no limit */
+    const char *mcp; /* path of sluice, whose MCP server it gets, or NULL */
 };
 
 /* A command line under construction, and its additions to the environment. */
@@ -55,6 +56,11 @@ struct adapter_command {
     const char **env; /* NAME=value */
     uint32_t env_count;
     uint32_t env_capacity;
+    /* A file to create in a checkout that sluice has made, unless it exists,
+     * and to remove afterwards; NULL: none. */
+    const char *file;
+    const char *file_text;
+    const char *file_variable; /* to set to "true" if it was created, or NULL */
 };
 
 /* Why a session failed. */
@@ -147,6 +153,9 @@ struct adapter {
     bool meters;         /* it reports the usage of its limits */
     /* Variable that it requires for full permissions as root, or NULL. */
     const char *root_variable;
+    /* Variable that tells it of MCP servers, or NULL: if it is set, the program
+     * does not get sluice's. */
+    const char *mcp_variable;
     const struct adapter_rule *rules;
     uint32_t rule_count;
     /* What it needs in a sandbox. A variable may end with '*': all that begin
@@ -200,6 +209,16 @@ void adapter_add_env(struct adapter_command *command,
                      const char *name,
                      const char *value);
 void adapter_command_release(struct adapter_command *command);
+
+/* Return the description of sluice's MCP server that several programs take:
+ * {"mcpServers": {"sluice": {...}}}. With `env`, it names the variables that
+ * the server needs, for programs that would keep them from it. */
+const char *adapter_mcp_servers(struct adapter_command *command,
+                                const char *sluice,
+                                bool env);
+
+/* The variables that the server needs; ends with NULL. */
+extern const char *const adapter_mcp_variables[];
 
 /*
  * Return a member of an event. A member that is missing, of another type or out

@@ -22,8 +22,12 @@ static void add_permissions(struct adapter_command *command,
         return;
     }
     adapter_add_option(command, "--permission-mode", "acceptEdits");
-    if (call->permissions == ADAPTER_EDIT || call->tool_count > 0) {
+    if (call->permissions == ADAPTER_EDIT || call->tool_count > 0 ||
+        call->mcp != NULL) {
         adapter_add(command, "--allowedTools");
+    }
+    if (call->mcp != NULL) {
+        adapter_add(command, "mcp__sluice"); /* all tools of the server */
     }
     if (call->permissions == ADAPTER_EDIT) {
         adapter_add(command, "Bash(git add:*)");
@@ -46,6 +50,11 @@ static void add_command(struct adapter_command *command,
     adapter_add(command, call->resume != NULL ? "--resume" : "--session-id");
     adapter_add(command, call->resume != NULL ? call->resume : call->fresh);
     add_permissions(command, call);
+    if (call->mcp != NULL) {
+        adapter_add_option(command,
+                           "--mcp-config",
+                           adapter_mcp_servers(command, call->mcp, false));
+    }
     adapter_add_option(command, "--model", call->model);
     if (call->usd_left >= 0) {
         (void)snprintf(text, sizeof(text), "%.4f", call->usd_left);

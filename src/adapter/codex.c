@@ -14,6 +14,7 @@
 #include "adapter/adapter.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Append a TOML string, for -c. */
@@ -50,6 +51,33 @@ static void add_sandbox(struct adapter_command *command,
     strbuf_release(&text);
 }
 
+/* Add sluice's MCP server. A server gets no variable that is not named; strings
+ * of JSON are strings of TOML. */
+static void add_mcp(struct adapter_command *command,
+                    const struct adapter_call *call)
+{
+    json_t *path = call->mcp != NULL ? json_string(call->mcp) : NULL;
+    char *quoted = path != NULL ? json_dumps(path, JSON_ENCODE_ANY) : NULL;
+    json_decref(path);
+    if (quoted == NULL) {
+        return;
+    }
+    struct strbuf text = {0};
+    strbuf_addf(&text,
+                "mcp_servers.sluice={command=%s,args=[\"mcp\"],env_vars=[",
+                quoted);
+    for (size_t ix = 0; adapter_mcp_variables[ix] != NULL; ix++) {
+        strbuf_addf(&text,
+                    "%s\"%s\"",
+                    ix > 0 ? "," : "",
+                    adapter_mcp_variables[ix]);
+    }
+    strbuf_adds(&text, "]}");
+    adapter_add_option(command, "-c", strbuf_text(&text));
+    strbuf_release(&text);
+    free(quoted);
+}
+
 static void add_command(struct adapter_command *command,
                         const struct adapter_call *call)
 {
@@ -60,6 +88,7 @@ static void add_command(struct adapter_command *command,
     adapter_add_words(command, words, ARRAY_COUNT(words));
     adapter_add_option(command, "--output-schema", call->schema_file);
     add_sandbox(command, call);
+    add_mcp(command, call);
     adapter_add_option(command, "-m", call->model);
     adapter_add_words(command, call->args, call->arg_count);
     adapter_add_option(command, "resume", call->resume);

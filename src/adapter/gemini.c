@@ -25,6 +25,14 @@ static void add_command(struct adapter_command *command,
                 call->permissions == ADAPTER_FULL ? "yolo" : "auto_edit");
     adapter_add(command, call->resume != NULL ? "--resume" : "--session-id");
     adapter_add(command, call->resume != NULL ? call->resume : call->fresh);
+    if (call->mcp != NULL) {
+        /* It takes servers from files only: of the user, or of the workspace.
+         * And it hides variables whose names look secret from them. */
+        command->file = ".gemini/settings.json";
+        command->file_text = adapter_mcp_servers(command, call->mcp, true);
+        /* --skip-trust comes too late for the settings of a workspace. */
+        command->file_variable = "GEMINI_CLI_TRUST_WORKSPACE";
+    }
     adapter_add_option(command, "-m", call->model);
     adapter_add_words(command, call->args, call->arg_count);
 }

@@ -15,6 +15,30 @@
 enum { WAIT_MIN = 60 };              /* seconds */
 #define TIME_MAX INT64_C(9000000000) /* seconds since 1970 */
 
+/* Configuration that is merged with that of its files. */
+#define MCP_VARIABLE "OPENCODE_CONFIG_CONTENT"
+
+/* Add sluice's MCP server to its configuration. */
+static void add_mcp(struct adapter_command *command,
+                    const struct adapter_call *call)
+{
+    json_t *root = call->mcp != NULL ? json_pack("{s:{s:{s:s, s:[s,s]}}}",
+                                                 "mcp",
+                                                 "sluice",
+                                                 "type",
+                                                 "local",
+                                                 "command",
+                                                 call->mcp,
+                                                 "mcp")
+                                     : NULL;
+    char *text = root != NULL ? json_dumps(root, JSON_COMPACT) : NULL;
+    if (text != NULL) {
+        adapter_add_env(command, MCP_VARIABLE, text);
+    }
+    free(text);
+    json_decref(root);
+}
+
 static void add_command(struct adapter_command *command,
                         const struct adapter_call *call)
 {
@@ -24,6 +48,7 @@ static void add_command(struct adapter_command *command,
                                         "json",
                                         "--auto"};
     adapter_add_words(command, words, ARRAY_COUNT(words));
+    add_mcp(command, call);
     adapter_add_option(command, "-m", call->model);
     adapter_add_option(command, "--session", call->resume);
     adapter_add_words(command, call->args, call->arg_count);
@@ -170,6 +195,7 @@ const struct adapter adapter_opencode = {
     .file_count = ARRAY_COUNT(files),
     .variables = variables,
     .variable_count = ARRAY_COUNT(variables),
+    .mcp_variable = MCP_VARIABLE,
     .command = add_command,
     .event = take_event,
 };

@@ -23,6 +23,11 @@ static void add_command(struct adapter_command *command,
                 call->permissions == ADAPTER_FULL ? "yolo" : "auto-edit");
     adapter_add(command, call->resume != NULL ? "--resume" : "--session-id");
     adapter_add(command, call->resume != NULL ? call->resume : call->fresh);
+    if (call->mcp != NULL) {
+        adapter_add_option(command,
+                           "--mcp-config",
+                           adapter_mcp_servers(command, call->mcp, false));
+    }
     adapter_add_option(command, "-m", call->model);
     adapter_add_words(command, call->args, call->arg_count);
 }

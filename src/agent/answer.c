@@ -112,6 +112,12 @@ enum err answer_write(const char *dir,
     if (judgement->retry_at > 0) {
         jsonw_int(&json, "retry_at", judgement->retry_at);
     }
+    if (judgement->final) {
+        jsonw_bool(&json, "final", true);
+    }
+    if (judgement->outputs != NULL) {
+        jsonw_raw(&json, "outputs", judgement->outputs);
+    }
     if (judgement->stop) {
         jsonw_bool(&json, "stop", true);
     }

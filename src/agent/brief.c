@@ -85,6 +85,7 @@ static void read_agent(struct brief *brief, const json_t *agent)
     call->args = words_of(json_object_get(agent, "args"), &call->arg_count);
     brief->env = words_of(json_object_get(agent, "env"), &brief->env_count);
     call->retries = (uint32_t)adapter_int(agent, "retries");
+    brief->mcp = json_is_true(json_object_get(agent, "mcp"));
     brief->price = (struct brief_price){
         .known = json_is_object(price),
         .input = adapter_number(price, "input"),

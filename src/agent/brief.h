@@ -5,7 +5,8 @@
  * The scheduler writes it as JSON into the file `brief` of the attempt
  * directory (engine/assign_agent.c), and sluice-agent reads it once. Members:
  *
- *   agent     {program, model, permissions, tools, retries, args, env, price}
+ *   agent     {program, model, permissions, tools, retries, mcp, args, env,
+ *             price}
  *   kind      "work", "review" or "batch": the shape of the answer
  *   writes    whether the session must leave a commit
  *   cause     why it runs: "first", "changes", "answer", "checkpoint",
@@ -56,6 +57,7 @@ struct brief {
     const char **env;         /* NAME=value */
     uint32_t env_count;
     struct brief_price price;
+    bool mcp; /* the program gets sluice's MCP server */
     enum brief_kind kind;
     bool writes;
     const char *cause;

@@ -5,6 +5,7 @@
 #include "agent/checkout.h"
 #include "agent/conversation.h"
 #include "agent/meters.h"
+#include "agent/plant.h"
 #include "agent/rollout.h"
 #include "base/mem.h"
 #include "base/strip.h"
@@ -23,6 +24,9 @@ enum {
     UUID_BYTES = 37,
 };
 
+/* The file of the attempt by which the session finishes: $SLUICE_FINISH. */
+#define FINISH_FILE "finish"
+
 /* A running session. */
 struct drive {
     const char *dir;
@@ -37,6 +41,7 @@ struct drive {
     struct strbuf line;
     bool said_long;
     bool unheard; /* an operator has a message for it */
+    struct strbuf finish_file;
 };
 
 /* --- output while the program runs -------------------------------------- */
@@ -247,6 +252,16 @@ put_texts(struct drive *drive, const char *schema, struct diag *diag)
     return err;
 }
 
+/* Return the path of sluice, if the program gets its MCP server. */
+static const char *mcp_of(const struct drive *drive)
+{
+    const char *variable = drive->brief.adapter->mcp_variable;
+    const char *key = getenv("SLUICE_KEY");
+    bool taken = variable != NULL && getenv(variable) != NULL;
+    return drive->brief.mcp && !taken && key != NULL ? getenv("SLUICE_PROGRAM")
+                                                     : NULL;
+}
+
 /* Run the program once. */
 static enum err
 run_program(struct drive *drive, struct runner_end *end, struct diag *diag)
@@ -257,6 +272,7 @@ run_program(struct drive *drive, struct runner_end *end, struct diag *diag)
     struct strbuf events = {0};
     struct adapter_command command = {0};
     const char **env = NULL;
+    const char *planted = NULL;
     struct adapter_call *call = &drive->brief.call;
     const char *schema = prompt_schema(drive->brief.kind);
     enum err err = put_texts(drive, schema, diag);
@@ -274,7 +290,9 @@ run_program(struct drive *drive, struct runner_end *end, struct diag *diag)
     call->schema_file = strbuf_text(&schema_file);
     call->git_dir = drive->checkout.git_dir;
     call->common_dir = drive->checkout.common_dir;
+    call->mcp = mcp_of(drive);
     drive->brief.adapter->command(&command, call);
+    planted = plant_put(&command, drive->checkout.common_dir);
     confine_command(&command, &drive->brief, drive->prefix);
     env = make_env(&command);
     struct runner runner = {
@@ -283,6 +301,7 @@ run_program(struct drive *drive, struct runner_end *end, struct diag *diag)
         .input = strbuf_text(&input),
         .events = strbuf_text(&events),
         .checkpoint = getenv("SLUICE_CHECKPOINT"),
+        .finish = strbuf_text(&drive->finish_file),
         .messages = getenv("SLUICE_MESSAGES"),
         .messages_bytes = brief_messages_bytes(&drive->brief),
         .confined = drive->prefix->count > 0,
@@ -292,6 +311,7 @@ run_program(struct drive *drive, struct runner_end *end, struct diag *diag)
     err = runner_run(&runner, end, diag);
     drive->unheard = runner_has_message(&runner);
 out:
+    plant_drop(planted);
     mem_free(env);
     adapter_command_release(&command);
     strbuf_release(&input);
@@ -311,8 +331,29 @@ static void read_files(struct drive *drive)
 
 /* --- from the brief to the result --------------------------------------- */
 
+/* Read how the session has finished, if it has; an invalid file counts as
+ * absent: the scheduler checks it before it is written. */
+static bool read_finish(struct attempt_result *out, const struct drive *drive)
+{
+    struct strbuf text = {0};
+    struct diag diag = {0};
+    bool found =
+        attempt_file_read(drive->dir, FINISH_FILE, &text, NULL) == ERR_OK;
+    bool good =
+        found &&
+        attempt_parse_result(strbuf_text(&text), text.len, out, &diag) ==
+            ERR_OK;
+    if (found && !good) {
+        print_text(diag.text);
+    }
+    strbuf_release(&text);
+    return good;
+}
+
 static struct judgement judge(struct drive *drive, const struct runner_end *end)
 {
+    struct attempt_result finish = {0};
+    bool finished = read_finish(&finish, drive);
     while (drive->errors.len > 0 &&
            drive->errors.text[drive->errors.len - 1] == '\n') {
         drive->errors.text[--drive->errors.len] = '\0';
@@ -324,9 +365,12 @@ static struct judgement judge(struct drive *drive, const struct runner_end *end)
         .errors = strbuf_text(&drive->errors),
         .committed = checkout_has_moved(&drive->checkout),
         .unheard = drive->unheard,
+        .finish = finished ? &finish : NULL,
         .now = (int64_t)time(NULL),
     };
-    return judge_session(&input);
+    struct judgement judgement = judge_session(&input);
+    attempt_result_release(&finish);
+    return judgement;
 }
 
 /* Judge a failed start. A missing program concerns the provider: every session
@@ -488,6 +532,10 @@ int drive_session(const char *dir, const struct confine_prefix *prefix)
     for (uint32_t ix = 0; ix < drive.brief.env_count; ix++) {
         take_variable(drive.brief.env[ix]);
     }
+    strbuf_addf(&drive.finish_file, "%s/" FINISH_FILE, dir);
+    if (setenv("SLUICE_FINISH", strbuf_text(&drive.finish_file), 1) != 0) {
+        print_text("sluice-agent: cannot set SLUICE_FINISH");
+    }
     drive.before = conversation_read(drive.brief.call.resume);
     drive.brief.call.resume = drive.before.id;
     err = checkout_find(&drive.checkout, dir, &drive.brief, &diag);
@@ -498,6 +546,7 @@ int drive_session(const char *dir, const struct confine_prefix *prefix)
     adapter_seen_release(&drive.seen);
     strbuf_release(&drive.errors);
     strbuf_release(&drive.line);
+    strbuf_release(&drive.finish_file);
     checkout_release(&drive.checkout);
     brief_release(&drive.brief);
     return code;

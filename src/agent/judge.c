@@ -2,6 +2,7 @@
 #include "agent/judge.h"
 
 #include "agent/rollout.h"
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/strip.h"
 
@@ -257,11 +258,64 @@ static void judge_message(struct judgement *out)
     strbuf_adds(&out->reason, "an operator has a message");
 }
 
+static char *copy_text(const char *text)
+{
+    return text != NULL ? mem_strdup(text) : NULL;
+}
+
+/* Return what the session said of a task of its batch, or NULL. */
+static const struct attempt_task_result *
+find_task(const struct attempt_result *finish, const char *task)
+{
+    for (uint32_t ix = 0; ix < finish->task_count; ix++) {
+        if (strcmp(finish->tasks[ix].task, task) == 0) {
+            return &finish->tasks[ix];
+        }
+    }
+    return NULL;
+}
+
+/* The session has said how it ended. */
+static void judge_finish(struct judgement *out, const struct judge_input *input)
+{
+    const struct attempt_result *finish = input->finish;
+    const struct brief *brief = input->brief;
+    out->outcome = finish->has_outcome ? finish->outcome : OUTCOME_DONE;
+    out->final = finish->final;
+    out->outputs = copy_text(finish->outputs);
+    out->retry_at = finish->retry_at_ns / SECOND_NS;
+    if (finish->retry_after_ns > 0) {
+        out->retry_at = input->now + finish->retry_after_ns / SECOND_NS;
+    }
+    strbuf_adds(&out->reason, finish->reason != NULL ? finish->reason : "");
+    strbuf_adds(&out->feedback,
+                finish->feedback != NULL ? finish->feedback : "");
+    if (brief->kind != BRIEF_BATCH || finish->task_count == 0) {
+        return;
+    }
+    out->tasks = mem_zalloc(brief->task_count, sizeof(out->tasks[0]));
+    out->task_count = brief->task_count;
+    for (uint32_t ix = 0; ix < brief->task_count; ix++) {
+        struct judge_task *task = &out->tasks[ix];
+        const struct attempt_task_result *said =
+            find_task(finish, brief->tasks[ix].task);
+        const char *words = said == NULL             ? NULL
+                            : said->feedback != NULL ? said->feedback
+                                                     : said->reason;
+        task->outcome = said != NULL ? said->outcome : OUTCOME_FAILED;
+        task->reason = mem_strdup(said == NULL    ? "no verdict was given on it"
+                                  : words != NULL ? words
+                                                  : "");
+    }
+}
+
 struct judgement judge_session(const struct judge_input *input)
 {
     struct judgement out = {.outcome = OUTCOME_FAILED};
     const struct adapter_seen *seen = input->seen;
-    if (input->end->stop == RUNNER_TERMINATED) {
+    if (input->finish != NULL && input->end->stop != RUNNER_TERMINATED) {
+        judge_finish(&out, input);
+    } else if (input->end->stop == RUNNER_TERMINATED) {
         strbuf_adds(&out.reason, "the session was stopped by another process");
     } else if (input->end->stop == RUNNER_CHECKPOINT) {
         out.outcome = OUTCOME_CHECKPOINT;
@@ -297,5 +351,6 @@ void judge_release(struct judgement *judgement)
         mem_free(judgement->tasks[ix].reason);
     }
     mem_free(judgement->tasks);
+    mem_free(judgement->outputs);
     *judgement = (struct judgement){0};
 }

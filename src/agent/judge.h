@@ -4,15 +4,17 @@
  *
  * The first rule that applies decides:
  *
- * 1. The runner stopped the program: checkpoint, or failed. So that an operator
+ * 1. The session has finished explicitly (`sluice session finish`, or the tool
+ *    of that name), and no other process stopped it: its own words count.
+ * 2. The runner stopped the program: checkpoint, or failed. So that an operator
  *    is heard, a message that comes too late for that makes a checkpoint of an
  *    answer.
- * 2. A limit: refused, its work is kept.
- * 3. A bad key or an empty account: refused, and the provider is stopped.
- * 4. No final event that reports success: failed, whatever the exit code. 2 and
- *    3 apply to such sessions, too.
- * 5. Tools were denied and nothing was committed: blocked.
- * 6. The program's answer. A review without a verdict has failed, and so has
+ * 3. A limit: refused, its work is kept.
+ * 4. A bad key or an empty account: refused, and the provider is stopped.
+ * 5. No final event that reports success: failed, whatever the exit code. 3 and
+ *    4 apply to such sessions, too.
+ * 6. Tools were denied and nothing was committed: blocked.
+ * 7. The program's answer. A review without a verdict has failed, and so has
  *    each task of a batch that the answer does not name.
  *
  * The event counts only if the program exited by itself. Its exit code then
@@ -28,17 +30,18 @@
 
 #include "agent/brief.h"
 #include "agent/runner.h"
-#include "exec/outcome.h"
+#include "exec/attempt_result.h"
 
 /* All data known after the program has exited. */
 struct judge_input {
     const struct brief *brief;
     const struct adapter_seen *seen;
     const struct runner_end *end;
-    const char *errors; /* tail of its standard error */
-    bool committed;     /* the session has left a new commit */
-    bool unheard;       /* an operator has a message for it */
-    int64_t now;        /* seconds since 1970; 0: do not parse times of day */
+    const char *errors;                  /* tail of its standard error */
+    bool committed;                      /* the session has left a new commit */
+    bool unheard;                        /* an operator has a message for it */
+    const struct attempt_result *finish; /* how it finished; NULL: it did not */
+    int64_t now; /* seconds since 1970; 0: do not parse times of day */
 };
 
 /* The verdict on one task of a batch, in the order of the brief. */
@@ -54,6 +57,8 @@ struct judgement {
     struct strbuf feedback;  /* for the stage that works again; may be empty */
     int64_t retry_at;        /* of a refusal; seconds since 1970, 0: unknown */
     enum outcome_lack lacks; /* of a blocked session */
+    bool final;              /* of a failure: no retry helps */
+    char *outputs;           /* for dependents, a JSON object; or NULL */
     bool stop;     /* an operator must act before the provider is used */
     bool again;    /* the conversation is gone: start without it */
     bool progress; /* of a checkpoint: earlier ones do not count */

@@ -34,6 +34,7 @@ enum {
     EVENTS_BYTES_MAX = 64 << 20,
     DRAIN_MS = 2000,     /* for output that a descendant keeps open */
     LOOK_MS = 10000,     /* between checks of the checkpoint file */
+    FINISH_MS = 30000,   /* to exit by itself after it has finished */
     REAP_MS = 1000,      /* from SIGTERM to SIGKILL for descendants */
     REAP_MS_MAX = 30000, /* then give up on an unkillable descendant */
     OUTPUT_BYTES = 65536,
@@ -86,6 +87,7 @@ struct run {
     int signals; /* signalfd */
     enum runner_stop stop;
     int64_t kill_at_ms;  /* 0: do not kill */
+    int64_t stop_at_ms;  /* it has finished: stop it then; 0: it has not */
     int64_t drain_at_ms; /* 0: it runs; else when to give up on its output */
     int events;          /* file descriptor */
     size_t events_bytes;
@@ -239,12 +241,29 @@ bool runner_has_message(const struct runner *runner)
            (size_t)stat.st_size > runner->messages_bytes;
 }
 
+/* Stop a program that has finished its session and does not exit. */
+static void check_finish(struct run *run)
+{
+    const char *file = run->runner->finish;
+    if (run->stop_at_ms == 0 && file != NULL && access(file, F_OK) == 0) {
+        run->stop_at_ms = now_ms() + FINISH_MS;
+    }
+    if (run->stop_at_ms > 0 && run->stop == RUNNER_RAN &&
+        now_ms() >= run->stop_at_ms) {
+        stop_program(run, RUNNER_FINISHED);
+    }
+}
+
 static int timeout_ms(const struct run *run)
 {
     int64_t now = now_ms();
     int64_t until = now + LOOK_MS;
     if (run->kill_at_ms > 0 && !run->exited && run->kill_at_ms < until) {
         until = run->kill_at_ms;
+    }
+    if (run->stop_at_ms > 0 && run->stop == RUNNER_RAN &&
+        run->stop_at_ms < until) {
+        until = run->stop_at_ms;
     }
     if (run->drain_at_ms > 0 && run->drain_at_ms < until) {
         until = run->drain_at_ms;
@@ -284,6 +303,7 @@ static void watch(struct run *run)
         if (run->stop == RUNNER_RAN && runner_has_message(run->runner)) {
             stop_program(run, RUNNER_MESSAGE);
         }
+        check_finish(run);
         if (!run->exited && run->kill_at_ms > 0 &&
             now_ms() >= run->kill_at_ms) {
             (void)kill(-run->pid, SIGKILL);

@@ -25,6 +25,7 @@ enum runner_stop {
     RUNNER_RAN,        /* not stopped: it exited or was killed */
     RUNNER_CHECKPOINT, /* SIGUSR1, or the checkpoint file */
     RUNNER_MESSAGE,    /* an operator has a message */
+    RUNNER_FINISHED,   /* it did not exit after it had finished */
     RUNNER_TERMINATED, /* SIGTERM, SIGINT, SIGHUP */
 };
 
@@ -41,6 +42,7 @@ struct runner {
     const char *input;       /* file for its standard input */
     const char *events;      /* file that keeps its standard output */
     const char *checkpoint;  /* file that asks for a checkpoint, or NULL */
+    const char *finish;      /* file by which the session finishes, or NULL */
     const char *messages;    /* file with messages of operators, or NULL, ... */
     size_t messages_bytes;   /* ... of which the program knows these bytes */
     bool confined; /* the program is below a sandbox, which does not pass

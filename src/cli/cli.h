@@ -99,6 +99,7 @@ struct cli_line {
     X(init)                                                                    \
     X(limit)                                                                   \
     X(log)                                                                     \
+    X(mcp)                                                                     \
     X(metrics)                                                                 \
     X(pause)                                                                   \
     X(priority)                                                                \
@@ -108,6 +109,7 @@ struct cli_line {
     X(resume)                                                                  \
     X(retry)                                                                   \
     X(run)                                                                     \
+    X(session)                                                                 \
     X(simulate)                                                                \
     X(skip)                                                                    \
     X(status)                                                                  \

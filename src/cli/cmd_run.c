@@ -19,12 +19,14 @@
 #include "cli/take_over.h"
 #include "engine/loop.h"
 #include "engine/request.h"
+#include "mcp/door.h"
 #include "store/event.h"
 #include "term/live.h"
 #include "view/client.h"
 #include "view/handoff.h"
 #include "view/lines.h"
 #include "view/past.h"
+#include "view/session_look.h"
 #include "view/summary.h"
 #include "work/owner.h"
 
@@ -360,6 +362,7 @@ static enum err schedule(struct run *run, uint64_t epoch)
         .answer = on_answer,
         .pass = on_pass,
         .signal = on_signal,
+        .look = session_look,
     };
     enum err err = loop_open(&run->loop, &loop_options, &run->diag);
     strbuf_release(&update.diff); /* already shown */
@@ -758,6 +761,12 @@ static int execute(struct run *run)
     enum err err =
         store_place_find(&run->place, run->store_option, true, &run->diag);
     const char *home = run->place.home;
+    if (err == ERR_OK && door_is_of(&run->place)) {
+        return cli_fail(run->command,
+                        "a session cannot run plans in the store of its own "
+                        "run: use 'sluice session add', or another store with "
+                        "--store");
+    }
     if (err == ERR_OK && !utf8_is_valid(home, strlen(home))) {
         (void)diag_set(&run->diag, ERR_INVALID, "%s", home);
         return cli_fail(run->command,

@@ -1,42 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* sluice why: print why a task waits, the root cause and the remedy. */
-#include "base/duration.h"
 #include "base/plain.h"
 #include "cli/cli.h"
 #include "view/chain.h"
-#include "view/queue.h"
 
 #include <getopt.h>
 
 /* --- text --------------------------------------------------------------- */
-
-/* Append "api-12/gate is waiting: needs api-12/implement". */
-static void add_link(struct strbuf *out, const struct chain *chain, uint32_t ix)
-{
-    struct reason reason = chain_reason(chain, ix);
-    struct engine_session_view session;
-    strbuf_addf(out, "%s", chain_id(chain, ix));
-    if (chain->links[ix].run != chain->links[0].run) {
-        strbuf_addf(out, " of run %s", chain_run(chain, ix));
-    }
-    strbuf_addf(out, " is %s", sched_state_name(reason.state));
-    bool flies = reason.state == TASK_STARTING || reason.state == TASK_RUNNING;
-    if (flies && chain_session(chain, ix, &session)) {
-        strbuf_addf(out, ", attempt %u, for ", session.number);
-        duration_add(out, glance_elapsed_ns(&chain->glance, &session));
-        struct queue_view queue = queue_of(&chain->glance, &session);
-        queue_add(out, &queue);
-        return;
-    }
-    if (reason.code == WHY_PARKED) {
-        strbuf_adds(out, ": ");
-        reasons_add_parked(out, &reason);
-    } else if (reason.code != WHY_RUNNING && reason.code != WHY_FAILED &&
-               (reason.state != TASK_DONE || reason.revoked)) {
-        strbuf_adds(out, ": ");
-        reasons_add(out, &reason);
-    }
-}
 
 /* Append the command that releases a held task. */
 static void add_release(struct strbuf *out, const struct chain *chain)
@@ -84,12 +54,7 @@ static void add_base(struct strbuf *out, const struct chain *chain)
 
 static void add_text(struct strbuf *out, const struct chain *chain)
 {
-    for (uint32_t ix = 0; ix < chain->count; ix++) {
-        strbuf_adds(out, ix > 0 ? "  " : "");
-        add_link(out, chain, ix);
-        strbuf_adds(out, "\n");
-    }
-    strbuf_adds(out, chain->cut ? "  ...\n" : "");
+    chain_add_links(out, chain);
     uint32_t root = chain->count - 1;
     struct chain_link link = chain->links[root];
     const struct client_view *view = &chain->glance.view;

@@ -65,7 +65,7 @@ static json_t *agent_of(const struct plan_agent *agent)
         [ADAPTER_TOOLS] = "tools",
     };
     return json_pack(
-        "{s:s, s:o, s:s, s:o, s:I, s:o, s:o, s:o}",
+        "{s:s, s:o, s:s, s:o, s:I, s:b, s:o, s:o, s:o}",
         "program",
         agent->adapter->name,
         "model",
@@ -76,6 +76,8 @@ static json_t *agent_of(const struct plan_agent *agent)
         words_of((const char *const *)agent->tools, agent->tool_count),
         "retries",
         (json_int_t)agent->retries,
+        "mcp",
+        agent->mcp,
         "args",
         words_of((const char *const *)agent->args, agent->arg_count),
         "env",

@@ -37,6 +37,10 @@ struct engine *engine_new(const struct engine_options *options)
     engine->ctx = options->ctx;
     engine->mark = options->mark;
     engine->epoch = options->epoch;
+    engine->secret_known = options->secret != NULL;
+    if (options->secret != NULL) {
+        engine->secret = *options->secret;
+    }
     rng_init(&engine->nonces, options->seed);
     engine->wall_ns = options->wall_ns;
     engine->update = options->update;
@@ -576,6 +580,20 @@ void engine_request(struct engine *engine,
                     const char *who,
                     const char *json)
 {
-    request_apply(engine, request, 0, who, json);
+    request_apply(engine,
+                  &(struct request_call){.id = request, .who = who},
+                  json);
+    engine->changed = true;
+}
+
+void engine_session_request(struct engine *engine,
+                            uint64_t request,
+                            const char *who,
+                            const char *json)
+{
+    request_apply(
+        engine,
+        &(struct request_call){.id = request, .who = who, .door = true},
+        json);
     engine->changed = true;
 }

@@ -28,11 +28,20 @@
 #include "core/why.h"
 #include "plan/load.h"
 #include "store/store.h"
+#include "work/key.h"
 #include "work/order.h"
 #include "work/report.h"
 
 /* The file of a fragment that a session has added: this and its task's id. */
 #define ENGINE_ADDED_BY "added by "
+
+/* A question of a session, about its own run. Strings may be NULL. */
+struct engine_look {
+    uint64_t token;   /* of the session */
+    const char *verb; /* "log", "plan", "task" or "why" */
+    const char *task;
+    const char *filter;
+};
 
 /* The functions that the engine calls. `ctx` is the world's own. */
 struct engine_world {
@@ -59,6 +68,12 @@ struct engine_world {
     void (*forget)(void *ctx, const struct work_id *id);
     /* A request is applied and durable: its answer, a JSON object. */
     void (*answer)(void *ctx, uint64_t request, const char *json);
+    /* Append the answer to a question of a session, between two passes. NULL:
+     * sessions cannot ask. */
+    enum err (*look)(void *ctx,
+                     const struct engine_look *look,
+                     struct strbuf *out,
+                     struct diag *diag);
     /* An event is durable. */
     void (*event)(void *ctx, const struct store_event *event);
 };
@@ -75,10 +90,11 @@ struct engine_update {
 struct engine_options {
     const struct engine_world *world; /* NULL: read only */
     void *ctx;
-    struct work_mark mark; /* of the worker's current work */
-    uint64_t epoch;        /* from store_take() */
-    uint64_t seed;         /* for the nonces of attempts: random */
-    int64_t wall_ns;       /* without a world: the time */
+    struct work_mark mark;           /* of the worker's current work */
+    uint64_t epoch;                  /* from store_take() */
+    const struct key_secret *secret; /* of sessions; NULL: they cannot ask */
+    uint64_t seed;                   /* for the nonces of attempts: random */
+    int64_t wall_ns;                 /* without a world: the time */
     /*
      * NULL, or an update that engine_load() applies; with a world it is durable
      * with the first batch. ERR_NOT_FOUND: no such run exists. ERR_CONFLICT: it
@@ -160,6 +176,12 @@ void engine_request(struct engine *engine,
                     uint64_t request,
                     const char *who,
                     const char *json);
+
+/* The same for a request that only a session may make: it needs a key. */
+void engine_session_request(struct engine *engine,
+                            uint64_t request,
+                            const char *who,
+                            const char *json);
 
 /* Stop starting tasks, or resume. Not stored. */
 void engine_drain(struct engine *engine, bool drain);
@@ -336,6 +358,12 @@ enum outcome_lack
 engine_lack(const struct engine *engine, uint32_t run, uint32_t task);
 const char *
 engine_reason(const struct engine *engine, uint32_t run, uint32_t task);
+/* The feedback that the next or current attempt of a task has, or NULL; the
+ * dollars that it may still spend, in units of PLAN_USD, or PLAN_UNSET. */
+const char *
+engine_feedback(const struct engine *engine, uint32_t run, uint32_t task);
+int64_t
+engine_usd_left(const struct engine *engine, uint32_t run, uint32_t task);
 uint32_t
 engine_attempt_number(const struct engine *engine, uint32_t run, uint32_t task);
 

@@ -45,6 +45,7 @@ struct session {
     int64_t claimed_ns;
     int64_t begun_ns;
     uint64_t epoch;
+    uint64_t note_sum; /* of its last note */
     char nonce[ATTEMPT_NONCE_BYTES];
 };
 
@@ -281,6 +282,9 @@ struct engine {
     void *ctx;
     struct work_mark mark; /* of the work being assigned */
     uint64_t epoch;
+    struct key_secret secret; /* of the keys of sessions */
+    bool secret_known;
+    int64_t refused_ns; /* when a key was last refused and logged; 0: never */
     struct rng nonces;
     int64_t now_ns;
     int64_t offset_ns;       /* from the world's clock to the engine's */
@@ -513,9 +517,10 @@ enum err runs_hot_load(struct engine *engine,
                        uint32_t run,
                        const struct store_fragment *fragment,
                        struct diag *diag);
-/* Find out whether a run has a fragment of this key. ERR_CONFLICT: it has one
- * with another text. */
+/* Find out whether a run has a fragment of this key, `shown` in messages.
+ * ERR_CONFLICT: it has one with another text. */
 enum err runs_find_key(const struct engine_run *run,
+                       const char *shown,
                        const char *key,
                        const char *text,
                        bool *out,
@@ -533,11 +538,12 @@ struct plan *runs_take_version(struct engine *engine,
                                const char *file,
                                const char *text,
                                size_t len);
-/* The same with the fragment of a session of the task. */
+/* The same with the fragment of a session of the task; `key` may be NULL. */
 enum err runs_add_by_session(struct engine *engine,
                              uint32_t run,
                              uint32_t task,
                              const char *text,
+                             const char *key,
                              struct diag *diag);
 void runs_tell(struct engine *engine, uint32_t run, enum event_word to);
 void runs_tell_stop(struct engine *engine, uint32_t run);
@@ -717,11 +723,15 @@ void history_expect(struct engine *engine, struct engine_run *run);
 void sync_restore(struct engine_run *run, uint32_t barrier);
 void sync_due(struct engine *engine, uint32_t run);
 
-/* request.c */
+/* request.c: apply a request. */
+struct request_call {
+    uint64_t id;     /* for its answer; 0: of this process */
+    uint64_t number; /* of its row in the store; 0: it has none yet */
+    const char *who; /* sent it */
+    bool door;       /* only sessions may ask there */
+};
 void request_apply(struct engine *engine,
-                   uint64_t request,
-                   uint64_t number,
-                   const char *who,
+                   const struct request_call *call,
                    const char *json);
 
 /* Whether no event in the run will come by itself. */

@@ -40,6 +40,9 @@ enum {
     THREADS = 4,
 };
 
+/* Marks the numbers of requests that came by the door. */
+#define DOOR_BIT (UINT64_C(1) << 63)
+
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 enum { SIGNAL_COUNT = sizeof(signals) / sizeof(signals[0]) };
@@ -54,6 +57,8 @@ struct loop {
     struct engine *engine;
     struct link_local *link;
     struct control_socket *control;
+    struct control_socket *door;     /* the same for sessions */
+    struct key_secret secret;        /* of their keys */
     const struct store_batch *batch; /* being written */
     const struct store_batch *next;  /* waits until a heartbeat is written */
     struct store_batch sign;         /* heartbeat: a batch without changes */
@@ -186,7 +191,9 @@ static void world_forget(void *ctx, const struct work_id *id)
 static void world_answer(void *ctx, uint64_t request, const char *json)
 {
     struct loop *loop = ctx;
-    if (request != 0) {
+    if ((request & DOOR_BIT) != 0) {
+        control_socket_answer(loop->door, request & ~DOOR_BIT, json);
+    } else if (request != 0) {
         control_socket_answer(loop->control, request, json);
     } else if (loop->loaded && loop->options.answer != NULL) {
         loop->options.answer(loop->options.ctx, json);
@@ -201,6 +208,22 @@ static void world_event(void *ctx, const struct store_event *event)
     }
 }
 
+static enum err world_look(void *ctx,
+                           const struct engine_look *look,
+                           struct strbuf *out,
+                           struct diag *diag)
+{
+    const struct loop *loop = ctx;
+    if (loop->options.look == NULL) {
+        return diag_set(diag, ERR_UNAVAILABLE, "not available here");
+    }
+    return loop->options.look(loop->engine,
+                              loop->options.place,
+                              look,
+                              out,
+                              diag);
+}
+
 static const struct engine_world world = {
     .now_ns = world_now_ns,
     .wall_ns = world_wall_ns,
@@ -211,6 +234,7 @@ static const struct engine_world world = {
     .ask = world_ask,
     .forget = world_forget,
     .answer = world_answer,
+    .look = world_look,
     .event = world_event,
 };
 
@@ -232,6 +256,14 @@ on_request(void *ctx, uint64_t id, const char *who, const char *json)
 {
     struct loop *loop = ctx;
     engine_request(loop->engine, id, who, json);
+}
+
+static void
+on_session_request(void *ctx, uint64_t id, const char *who, const char *json)
+{
+    struct loop *loop = ctx;
+    INVARIANT((id & DOOR_BIT) == 0);
+    engine_session_request(loop->engine, id | DOOR_BIT, who, json);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -314,17 +346,22 @@ static enum err open_engine(struct loop *loop, struct diag *diag)
     if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
         return diag_set(diag, ERR_IO, "random bytes: %s", strerror(errno));
     }
-    enum err err = link_local_open(&loop->link,
-                                   &(struct link_local_options){
-                                       .uv = &loop->uv,
-                                       .place = loop->options.place,
-                                       .shim = loop->options.shim,
-                                       .files = loop->files,
-                                       .report = on_report,
-                                       .failed = on_failed,
-                                       .ctx = loop,
-                                   },
-                                   diag);
+    enum err err = key_load(&loop->secret, loop->options.place->home, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    err = link_local_open(&loop->link,
+                          &(struct link_local_options){
+                              .uv = &loop->uv,
+                              .place = loop->options.place,
+                              .shim = loop->options.shim,
+                              .secret = loop->secret,
+                              .files = loop->files,
+                              .report = on_report,
+                              .failed = on_failed,
+                              .ctx = loop,
+                          },
+                          diag);
     if (err != ERR_OK) {
         return err;
     }
@@ -333,6 +370,7 @@ static enum err open_engine(struct loop *loop, struct diag *diag)
         .ctx = loop,
         .mark = worker_mark(link_local_worker(loop->link)),
         .epoch = loop->options.epoch,
+        .secret = &loop->secret,
         .seed = seed,
         .update = loop->options.update,
     });
@@ -445,6 +483,31 @@ static enum err open_uv(struct loop *loop, struct diag *diag)
     return ERR_OK;
 }
 
+/* Listen for sessions, in a directory that they may see. */
+static enum err open_door(struct loop *loop, struct diag *diag)
+{
+    struct strbuf dir = {0};
+    strbuf_addf(&dir, "%s/" KEY_DOOR, loop->options.place->home);
+    enum err err = ERR_OK;
+    if (mkdir(strbuf_text(&dir), 0700) != 0 && errno != EEXIST) {
+        err = diag_set(diag,
+                       ERR_IO,
+                       "create %s: %s",
+                       strbuf_text(&dir),
+                       strerror(errno));
+    }
+    if (err == ERR_OK) {
+        err = control_socket_open(&loop->door,
+                                  &loop->uv,
+                                  strbuf_text(&dir),
+                                  on_session_request,
+                                  loop,
+                                  diag);
+    }
+    strbuf_release(&dir);
+    return err;
+}
+
 static enum err serve(struct loop *loop, struct diag *diag)
 {
     for (uint32_t ix = 0; ix < SIGNAL_COUNT; ix++) {
@@ -464,6 +527,9 @@ static enum err serve(struct loop *loop, struct diag *diag)
                                        on_request,
                                        loop,
                                        diag);
+    if (err == ERR_OK) {
+        err = open_door(loop, diag);
+    }
     if (err == ERR_OK) {
         err = link_local_serve(loop->link, diag);
     }
@@ -517,6 +583,7 @@ void loop_close(struct loop *loop)
     }
     must(uv_prepare_stop(&loop->prepare)); /* no more passes */
     control_socket_close(loop->control);
+    control_socket_close(loop->door);
     must(uv_run(&loop->uv, UV_RUN_NOWAIT) >= 0 ? 0 : -1);
     link_local_close(loop->link);
     uv_walk(&loop->uv, close_handle, NULL);

@@ -27,6 +27,12 @@ struct loop_options {
     void (*answer)(void *ctx, const char *json);
     void (*pass)(void *ctx);
     void (*signal)(void *ctx, int number);
+    /* Answer a question of a session. NULL: sessions cannot ask. */
+    enum err (*look)(struct engine *engine,
+                     const struct store_place *place,
+                     const struct engine_look *look,
+                     struct strbuf *out,
+                     struct diag *diag);
 };
 
 struct loop;

@@ -663,9 +663,10 @@ static enum err restore(struct loading *loading)
         update_write(engine, &loading->updating);
         for (uint32_t n = 0; n < loading->command_count; n++) {
             request_apply(engine,
-                          0,
-                          loading->commands[n].number,
-                          loading->commands[n].who,
+                          &(struct request_call){
+                              .number = loading->commands[n].number,
+                              .who = loading->commands[n].who,
+                          },
                           loading->commands[n].args);
         }
         engine->changed = true;

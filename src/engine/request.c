@@ -54,6 +54,13 @@ static const struct {
 
 static enum err carry_out(struct request *request)
 {
+    enum err err = request_identify(request);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (request->session != NULL) {
+        return request_do_session(request);
+    }
     for (size_t ix = 0; ix < ARRAY_COUNT(verbs); ix++) {
         if (strcmp(verbs[ix].verb, request->verb) != 0) {
             continue;
@@ -134,12 +141,15 @@ static void note(const struct request *request,
 }
 
 void request_apply(struct engine *engine,
-                   uint64_t id,
-                   uint64_t number,
-                   const char *who,
+                   const struct request_call *call,
                    const char *json)
 {
-    struct request request = {.engine = engine, .verb = "?"};
+    struct request request = {
+        .engine = engine,
+        .verb = "?",
+        .door = call->door,
+    };
+    uint64_t number = call->number;
     json_error_t error;
     enum err err;
     request.json = json_loads(json, JSON_REJECT_DUPLICATES, &error);
@@ -159,14 +169,18 @@ void request_apply(struct engine *engine,
     crash_point("request-applied");
     char *answer = make_answer(&request, err);
     if (strcmp(request.verb, "ping") != 0 && !(request.silent && number == 0)) {
-        note(&request, number, who, answer);
+        note(&request,
+             number,
+             request.session != NULL ? strbuf_text(&request.who) : call->who,
+             answer);
     }
     if (number == 0) {
-        keep_answer(engine, id, answer);
+        keep_answer(engine, call->id, answer);
     } else {
         mem_free(answer); /* read from the store: no client waits for it */
     }
     json_decref(request.json);
     strbuf_release(&request.text);
     strbuf_release(&request.extra);
+    strbuf_release(&request.who);
 }

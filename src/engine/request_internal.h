@@ -16,6 +16,9 @@
 struct request {
     struct engine *engine;
     json_t *json;
+    struct session *session; /* that makes it; NULL: an operator does */
+    bool door;               /* it came where only sessions may ask */
+    struct strbuf who;       /* of a session */
     const char *verb;
     struct strbuf text;  /* of the answer, for the user */
     struct strbuf extra; /* further members of the answer */
@@ -50,6 +53,15 @@ bool request_find_task(struct request *request,
                        uint32_t *run_out,
                        uint32_t *out);
 
+/* Check the key of a fragment, `shown` in messages and stored as `key`. *out:
+ * the run has got the fragment before, and the request is answered. */
+enum err request_find_key(struct request *request,
+                          const struct engine_run *run,
+                          const char *shown,
+                          const char *key,
+                          const char *text,
+                          bool *out);
+
 /* request_limits.c */
 enum err request_do_budget(struct request *request);
 enum err request_do_cap(struct request *request);
@@ -67,6 +79,11 @@ enum err request_do_submit(struct request *request);
 enum err request_apply_run(struct request *request,
                            enum sched_event_type type,
                            const char *done);
+
+/* request_session.c: find out which session makes the request, if one does;
+ * and apply a request of a session. */
+enum err request_identify(struct request *request);
+enum err request_do_session(struct request *request);
 
 /* request_tasks.c */
 enum err request_do_answer(struct request *request);

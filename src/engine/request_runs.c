@@ -53,22 +53,21 @@ enum err request_do_submit(struct request *request)
     return ERR_OK;
 }
 
-/* Check the key of a fragment. *out: the run has got the fragment before, and
- * the request is answered. */
-static enum err find_key(struct request *request,
-                         const struct engine_run *run,
-                         const char *key,
-                         const char *text,
-                         bool *out)
+enum err request_find_key(struct request *request,
+                          const struct engine_run *run,
+                          const char *shown,
+                          const char *key,
+                          const char *text,
+                          bool *out)
 {
-    size_t len = strlen(key);
+    size_t len = strlen(shown);
     if (len == 0 || len > REQUEST_KEY_BYTES_MAX) {
         return diag_set(&request->diag,
                         ERR_INVALID,
                         "the key of a fragment must have 1 to %d bytes",
                         REQUEST_KEY_BYTES_MAX);
     }
-    enum err err = runs_find_key(run, key, text, out, &request->diag);
+    enum err err = runs_find_key(run, shown, key, text, out, &request->diag);
     if (err == ERR_OK && *out) {
         request_add(request, "run", run->id);
         request_add_count(request, "tasks", 0);
@@ -78,7 +77,7 @@ static enum err find_key(struct request *request,
                     "nothing added to run %s: it has the fragment \"%s\" "
                     "already",
                     run->id,
-                    key);
+                    shown);
     }
     return err;
 }
@@ -103,7 +102,7 @@ enum err request_do_add(struct request *request)
     const char *key = request_text(request, "fragment_key");
     bool known = false;
     if (key != NULL) {
-        enum err err = find_key(request, run, key, text, &known);
+        enum err err = request_find_key(request, run, key, key, text, &known);
         if (err != ERR_OK || known) {
             return err;
         }

@@ -289,6 +289,7 @@ static enum err load_added(struct engine *engine,
 }
 
 enum err runs_find_key(const struct engine_run *run,
+                       const char *shown,
                        const char *key,
                        const char *text,
                        bool *out,
@@ -306,7 +307,7 @@ enum err runs_find_key(const struct engine_run *run,
                             "run \"%s\" has got another fragment with the key "
                             "\"%s\": use another key",
                             run->id,
-                            key);
+                            shown);
         }
         *out = true;
     }
@@ -352,10 +353,26 @@ static uint32_t depth_of(const struct engine_run *run, uint32_t task)
     return depth;
 }
 
+/* How many tasks the sessions of a task have added. */
+static uint32_t added_by(const struct engine_run *run, uint32_t task)
+{
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < run->fragment_count; ix++) {
+        uint32_t end = ix + 1 < run->fragment_count
+                           ? run->fragments[ix + 1].first_task
+                           : run->task_count;
+        if (run->fragments[ix].adder == task) {
+            count += end - run->fragments[ix].first_task;
+        }
+    }
+    return count;
+}
+
 enum err runs_add_by_session(struct engine *engine,
                              uint32_t ix,
                              uint32_t task,
                              const char *text,
+                             const char *key,
                              struct diag *diag)
 {
     struct engine_run *run = &engine->runs[ix];
@@ -363,6 +380,7 @@ enum err runs_add_by_session(struct engine *engine,
     INVARIANT(run->plan->task_count == run->task_count);
     const struct plan_settings settings = run->plan->tasks[task].settings;
     uint32_t before = run->plan->task_count;
+    uint32_t earlier = added_by(run, task);
     if (depth_of(run, task) >= settings.add_depth) {
         return diag_set(diag,
                         ERR_LIMIT,
@@ -374,19 +392,31 @@ enum err runs_add_by_session(struct engine *engine,
     strbuf_addf(&file, "%s%s", ENGINE_ADDED_BY, run->plan->tasks[task].id);
     struct store_fragment fragment = {
         .file = strbuf_text(&file),
+        .key = key,
         .text = text,
         .text_bytes = strlen(text),
     };
     enum err err = runs_add_fragment(run, &fragment, diag);
     uint32_t added = run->plan->task_count - before;
-    if (err == ERR_OK && added > settings.add_max) {
+    if (err == ERR_OK && added > 0 &&
+        (uint64_t)earlier + added > settings.add_max) {
         undo_fragment(run);
-        err = diag_set(diag,
-                       ERR_LIMIT,
-                       "it adds %u tasks, but a session may add at most %u "
-                       "(set by \"add: {max: N}\")",
-                       added,
-                       settings.add_max);
+        err = earlier == 0
+                  ? diag_set(diag,
+                             ERR_LIMIT,
+                             "it adds %u tasks, but a session may add at most "
+                             "%u (set by \"add: {max: N}\")",
+                             added,
+                             settings.add_max)
+                  : diag_set(diag,
+                             ERR_LIMIT,
+                             "it adds %u tasks to %u that sessions of %s have "
+                             "added, but they may add at most %u (set by "
+                             "\"add: {max: N}\")",
+                             added,
+                             earlier,
+                             run->plan->tasks[task].id,
+                             settings.add_max);
     } else if (err == ERR_OK && !plan_has_added(run->plan)) {
         undo_fragment(run);
     } else if (err == ERR_OK) {

@@ -530,6 +530,7 @@ static void add_tasks(struct engine *engine,
                                   session->run,
                                   session->task,
                                   end->result.add,
+                                  NULL,
                                   &diag);
     } else {
         err = diag_set(&diag,

@@ -244,6 +244,22 @@ engine_reason(const struct engine *engine, uint32_t run, uint32_t task)
     return engine->runs[run].tasks[task].reason;
 }
 
+const char *
+engine_feedback(const struct engine *engine, uint32_t run, uint32_t task)
+{
+    INVARIANT(run < engine->run_count);
+    INVARIANT(task < engine->runs[run].task_count);
+    return engine->runs[run].tasks[task].feedback;
+}
+
+int64_t
+engine_usd_left(const struct engine *engine, uint32_t run, uint32_t task)
+{
+    INVARIANT(run < engine->run_count);
+    INVARIANT(task < engine->runs[run].task_count);
+    return caps_usd_left(engine, run, task);
+}
+
 uint32_t
 engine_attempt_number(const struct engine *engine, uint32_t run, uint32_t task)
 {

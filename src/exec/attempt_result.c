@@ -481,6 +481,7 @@ read_root(const json_t *root, struct attempt_result *out, struct diag *diag)
         bad(&reader, "retry_at", " and retry_after: give one of them");
     }
     read_flag(&reader, root, "final", &out->final);
+    read_flag(&reader, root, "finish", &out->finish);
     read_outputs(&reader, root, &out->outputs);
     /* A truncated value would name something else. */
     const json_t *resume = get(&reader, root, "resume");

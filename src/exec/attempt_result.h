@@ -45,7 +45,8 @@ bool attempt_gate_read(const char *name, enum attempt_gate_verdict *out);
 /* The file $SLUICE_RESULT, parsed and validated. Starts as {0}. */
 struct attempt_result {
     bool present;
-    bool has_outcome; /* it has a valid `outcome` */
+    bool has_outcome; /* it has a valid `outcome` ... */
+    bool finish;      /* ... that counts whatever the exit code */
     enum sched_outcome outcome;
     char *reason;            /* or NULL */
     char *feedback;          /* for the stage that reworks, or NULL */

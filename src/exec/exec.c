@@ -67,6 +67,7 @@ enum err exec_find_program(const char *name,
         "",
         "../libexec/sluice/", /* installed */
         "../agent/",          /* in a build directory */
+        "../cli/",
         "../exec/",
         "../exec/sandbox/",
         "../git/",

@@ -582,6 +582,24 @@ static void add_program(struct viewing *viewing, const char *name)
 
 /* --- all ---------------------------------------------------------------- */
 
+/* Show what a session needs to talk to its scheduler: the directory of the
+ * socket, which outlives the socket, and sluice itself. */
+static void add_door(struct viewing *viewing)
+{
+    const char *door = getenv("SLUICE_DOOR");
+    const char *program = getenv("SLUICE_PROGRAM");
+    const char *slash = door != NULL ? strrchr(door, '/') : NULL;
+    if (slash != NULL) {
+        struct strbuf dir = {0};
+        strbuf_add(&dir, door, (size_t)(slash - door));
+        (void)add_if(viewing, SANDBOX_READ, strbuf_text(&dir));
+        strbuf_release(&dir);
+    }
+    if (program != NULL && !sandbox_shows(viewing->sandbox, program)) {
+        (void)add_if(viewing, SANDBOX_READ, program);
+    }
+}
+
 static enum err add_lists(struct viewing *viewing)
 {
     const struct sandbox_view *view = viewing->view;
@@ -597,6 +615,7 @@ static enum err add_lists(struct viewing *viewing)
             (void)add_if(viewing, SANDBOX_WRITE, getenv("SSH_AUTH_SOCK"));
         }
     }
+    add_door(viewing);
     const char *body = getenv("SLUICE_BODY");
     if (body != NULL && !sandbox_shows(viewing->sandbox, body)) {
         (void)add_if(viewing, SANDBOX_READ, body);

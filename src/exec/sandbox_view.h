@@ -39,6 +39,7 @@ struct sandbox_view {
 
 /*
  * Add all mounts. Some paths come from variables that sluice sets: SLUICE_BODY,
+ * SLUICE_DOOR (its directory), SLUICE_PROGRAM,
  * SLUICE_OBJECTS (the git object directory to borrow from), SLUICE_REPO_NAME,
  * SLUICE_GIT_NAME and SLUICE_GIT_EMAIL (for commits).
  * Opens files of `copy`, which the caller's next program

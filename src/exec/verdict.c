@@ -61,11 +61,20 @@ static bool has_time(const struct attempt_result *result)
     return result->retry_at_ns > 0 || result->retry_after_ns > 0;
 }
 
+/* Whether the session has said explicitly how it ended. */
+static bool is_finished(const struct attempt_result *result)
+{
+    return result->finish && result->has_outcome;
+}
+
 /* The worse of an exit code and a result. */
 static enum sched_outcome worse_of(int code,
                                    const struct attempt_result *result)
 {
     enum sched_outcome outcome = outcome_of_code(code);
+    if (is_finished(result)) {
+        return result->outcome;
+    }
     if (outcome == OUTCOME_DONE && result->has_outcome) {
         return result->outcome;
     }
@@ -93,15 +102,18 @@ static struct verdict of_exit(const struct attempt_exit *end,
                               struct strbuf *reason)
 {
     struct verdict verdict = {.outcome = verdict_of_code(end->code, result)};
-    bool said = result->has_outcome && result->outcome != OUTCOME_DONE;
-    if (end->signal != 0) {
+    bool finished = is_finished(result);
+    bool said =
+        finished || (result->has_outcome && result->outcome != OUTCOME_DONE);
+    if (end->signal != 0 && !finished) {
         verdict.outcome = OUTCOME_FAILED;
         verdict.cannot_tell = true;
     } else if (result_error != NULL && end->code == OUTCOME_EXIT_DONE) {
         strbuf_addf(reason, "invalid result: %s", result_error);
         verdict.outcome = OUTCOME_FAILED;
         return verdict;
-    } else if (verdict.outcome == OUTCOME_DONE && is_empty(result)) {
+    } else if (verdict.outcome == OUTCOME_DONE && is_empty(result) &&
+               !finished) {
         strbuf_adds(reason, "it used no tokens: it did not start to work");
         verdict.outcome = OUTCOME_FAILED;
         return verdict;

@@ -4,9 +4,10 @@
  *
  * A session reports by its exit code; its result file may add to it. If both
  * exist, the worse counts: a result "done" does not make a crash a success, and
- * exit code 0 does not make a refusal one. A command that cannot run (exit code
- * 126 or 127, or a failed start) is blocked: a retry does not help. A failure
- * with `final` in its result is OUTCOME_FATAL. Pure.
+ * exit code 0 does not make a refusal one. With `finish` in it, the result
+ * alone counts: the session has said explicitly how it ended. A command that
+ * cannot run (exit code 126 or 127, or a failed start) is blocked: a retry does
+ * not help. A failure with `final` in its result is OUTCOME_FATAL. Pure.
  */
 #ifndef EXEC_VERDICT_H
 #define EXEC_VERDICT_H

@@ -176,6 +176,7 @@ struct plan_agent {
     const char **tools; /* members of ADAPTER_TOOLS */
     uint32_t tool_count;
     uint32_t retries;  /* for failed requests, inside the program */
+    bool mcp;          /* it gets sluice's MCP server */
     const char **args; /* additional arguments */
     uint32_t arg_count;
     const char **env; /* NAME=value */

@@ -141,6 +141,10 @@ static const struct kind kinds[EVENT_KIND_COUNT] = {
                           MEMBER(base, base, TEXT),
                           MEMBER(base, commit, TEXT),
                           MEMBER(base, reason, TEXT)}},
+    [EVENT_KIND_NOTE] = {"note",
+                         {MEMBER(note, task, TEXT),
+                          MEMBER(note, attempt, COUNT),
+                          MEMBER(note, text, TEXT)}},
 };
 
 static const char *const words[EVENT_WORD_COUNT] = {

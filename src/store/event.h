@@ -43,6 +43,7 @@ enum event_kind {
     EVENT_KIND_REQUEST,
     EVENT_KIND_SCHEDULER,
     EVENT_KIND_BASE,
+    EVENT_KIND_NOTE,
     EVENT_KIND_COUNT,
 };
 
@@ -173,6 +174,11 @@ struct event {
             const char *commit;
             const char *reason; /* or NULL */
         } base;                 /* it cannot be merged into the agent branch */
+        struct {
+            const char *task;
+            uint32_t attempt;
+            const char *text;
+        } note; /* of a session, about its progress */
     } as;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/chain.h"
 
+#include "base/duration.h"
 #include "base/jsonw.h"
 #include "plan/suggest.h"
 #include "view/queue.h"
@@ -229,6 +230,46 @@ enum err chain_read_attempts(struct chain *chain, struct diag *diag)
     return err;
 }
 
+/* --- text --------------------------------------------------------------- */
+
+/* Append "api-12/gate is waiting: needs api-12/implement". */
+static void add_link(struct strbuf *out, const struct chain *chain, uint32_t ix)
+{
+    struct reason reason = chain_reason(chain, ix);
+    struct engine_session_view session;
+    strbuf_addf(out, "%s", chain_id(chain, ix));
+    if (chain->links[ix].run != chain->links[0].run) {
+        strbuf_addf(out, " of run %s", chain_run(chain, ix));
+    }
+    strbuf_addf(out, " is %s", sched_state_name(reason.state));
+    bool flies = reason.state == TASK_STARTING || reason.state == TASK_RUNNING;
+    if (flies && chain_session(chain, ix, &session)) {
+        strbuf_addf(out, ", attempt %u, for ", session.number);
+        duration_add(out, glance_elapsed_ns(&chain->glance, &session));
+        struct queue_view queue = queue_of(&chain->glance, &session);
+        queue_add(out, &queue);
+        return;
+    }
+    if (reason.code == WHY_PARKED) {
+        strbuf_adds(out, ": ");
+        reasons_add_parked(out, &reason);
+    } else if (reason.code != WHY_RUNNING && reason.code != WHY_FAILED &&
+               (reason.state != TASK_DONE || reason.revoked)) {
+        strbuf_adds(out, ": ");
+        reasons_add(out, &reason);
+    }
+}
+
+void chain_add_links(struct strbuf *out, const struct chain *chain)
+{
+    for (uint32_t ix = 0; ix < chain->count; ix++) {
+        strbuf_adds(out, ix > 0 ? "  " : "");
+        add_link(out, chain, ix);
+        strbuf_adds(out, "\n");
+    }
+    strbuf_adds(out, chain->cut ? "  ...\n" : "");
+}
+
 /* --- JSON --------------------------------------------------------------- */
 
 /* Add the members of a task, with its reason on a separate line. */
@@ -323,6 +364,23 @@ enum err chain_find(struct chain *out,
             err = find_task(&out->glance, name, wanted.run, &link, diag);
         }
     }
+    if (err == ERR_OK) {
+        follow(out, link);
+    }
+    return err;
+}
+
+enum err chain_look(struct chain *out,
+                    struct engine *engine,
+                    int64_t wall_ns,
+                    const char *run,
+                    const char *name,
+                    struct diag *diag)
+{
+    struct chain_link link = {0};
+    *out = (struct chain){0};
+    glance_of(&out->glance, engine, wall_ns);
+    enum err err = find_task(&out->glance, name, run, &link, diag);
     if (err == ERR_OK) {
         follow(out, link);
     }

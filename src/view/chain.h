@@ -40,6 +40,15 @@ MUST_USE enum err chain_find(struct chain *out,
                              struct diag *diag);
 void chain_release(struct chain *chain);
 
+/* The same in the engine of a scheduler, between two passes, for the run with
+ * this id. The caller frees only the snapshot of its glance. */
+MUST_USE enum err chain_look(struct chain *out,
+                             struct engine *engine,
+                             int64_t wall_ns,
+                             const char *run,
+                             const char *name,
+                             struct diag *diag);
+
 /* Read the attempts of its tasks, for `confined`. */
 MUST_USE enum err chain_read_attempts(struct chain *chain, struct diag *diag);
 
@@ -61,6 +70,9 @@ bool chain_session(const struct chain *chain,
 
 /* Append the log path of its last attempt; false if it has no attempt. */
 bool chain_add_log(struct strbuf *out, const struct chain *chain, uint32_t ix);
+
+/* Append a line for each link: "api-12/gate is waiting: needs api-12/code". */
+void chain_add_links(struct strbuf *out, const struct chain *chain);
 
 /* Append one JSON object and a newline; see sluice-why(1). */
 void chain_add_json(struct strbuf *out, const struct chain *chain);

@@ -5,6 +5,7 @@
 #include "base/duration.h"
 #include "base/mem.h"
 #include "engine/loop.h"
+#include "view/session_look.h"
 #include "work/owner.h"
 
 #include <string.h>
@@ -55,6 +56,7 @@ static enum err ask_alone(const struct store_place *place,
             .requests_only = true,
             .ctx = &moment,
             .answer = on_answer,
+            .look = session_look,
         };
         err = loop_open(&moment.loop, &options, diag);
     }

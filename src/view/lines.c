@@ -267,6 +267,13 @@ static void add_updated(struct strbuf *out, const struct event *event)
                 event->as.updated.removed);
 }
 
+static void add_note(struct strbuf *out, const struct event *event)
+{
+    add_text(out, event->as.note.task);
+    strbuf_adds(out, ": ");
+    add_text(out, event->as.note.text);
+}
+
 static void add_refused(struct strbuf *out, const struct event *event)
 {
     strbuf_adds(out, "what ");
@@ -340,6 +347,7 @@ static bool add_other(struct strbuf *out,
         [EVENT_KIND_PROVIDER] = {"provider", add_provider},
         [EVENT_KIND_CIRCUIT] = {"circuit", add_circuit},
         [EVENT_KIND_BASE] = {"base", add_base},
+        [EVENT_KIND_NOTE] = {"note", add_note},
     };
     bool quiet =
         event->kind == EVENT_KIND_SCHEDULER && event->as.scheduler.found == 0;

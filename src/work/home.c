@@ -2,6 +2,7 @@
 #include "work/home.h"
 
 #include "base/invariant.h"
+#include "exec/attempt.h"
 
 #include <string.h>
 
@@ -40,4 +41,17 @@ void home_add_attempt(struct strbuf *out,
     strbuf_addf(&name, "%u", number);
     home_add_dir(out, home, run, task, strbuf_text(&name));
     strbuf_release(&name);
+}
+
+void home_add_log_tail(struct strbuf *out,
+                       const char *home,
+                       const char *run,
+                       const char *task,
+                       uint32_t number,
+                       size_t bytes)
+{
+    struct strbuf dir = {0};
+    home_add_attempt(&dir, home, run, task, number);
+    attempt_add_log_tail(strbuf_text(&dir), bytes, out);
+    strbuf_release(&dir);
 }

@@ -24,4 +24,12 @@ void home_add_attempt(struct strbuf *out,
                       const char *task,
                       uint32_t number);
 
+/* Append the end of the log of an attempt, at most `bytes` of it. */
+void home_add_log_tail(struct strbuf *out,
+                       const char *home,
+                       const char *run,
+                       const char *task,
+                       uint32_t number,
+                       size_t bytes);
+
 #endif /* WORK_HOME_H */

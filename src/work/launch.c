@@ -8,7 +8,7 @@
 
 enum {
     LOG_BYTES_MAX = 64 << 20,
-    VARIABLES = 7,  /* set here, in addition to files */
+    VARIABLES = 11, /* set here, in addition to files */
     WRAP_WORDS = 5, /* around the command of a program */
 };
 
@@ -37,6 +37,22 @@ static void set(struct environment *env,
     strbuf_clear(&env->text);
 }
 
+/* What a session needs to talk to its scheduler. */
+static void set_door(struct environment *env,
+                     const struct launch *launch,
+                     const struct work_id *id)
+{
+    char key[KEY_BYTES];
+    key_make(key, &launch->secret, id->token, id->nonce);
+    set(env,
+        "SLUICE_DOOR",
+        launch->place->home,
+        KEY_DOOR "/" STORE_PLACE_SOCKET);
+    set(env, "SLUICE_KEY", key, NULL);
+    set(env, "SLUICE_PROGRAM", launch->program, NULL);
+    set(env, "SLUICE_FINISH", "", NULL); /* sluice-agent sets it */
+}
+
 static void set_all(struct environment *env,
                     const struct launch *launch,
                     const struct work_order *order,
@@ -53,6 +69,7 @@ static void set_all(struct environment *env,
         set(env, "PWD", order->folder, NULL); /* some programs rely on it */
         set(env, "SLUICE_WORKTREE", order->checkout ? order->folder : "", NULL);
         set(env, "SLUICE_MESSAGES", dir, WORK_MESSAGES);
+        set_door(env, launch, &order->id);
     }
     set(env, "SLUICE_STORE", launch->place->address, NULL);
     set(env, "SLUICE_RESULT", dir, "result");

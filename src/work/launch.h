@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "store/place.h"
+#include "work/key.h"
 #include "work/machine.h"
 #include "work/order.h"
 
@@ -21,6 +22,8 @@ struct launch {
     const char *git;     /* path of sluice-git */
     const char *agent;   /* path of sluice-agent */
     const char *sandbox; /* path of sluice-sandbox */
+    const char *program; /* path of sluice */
+    struct key_secret secret;
 };
 
 /* The words before a command that confine it; `count` is 0: it is not

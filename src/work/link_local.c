@@ -340,6 +340,7 @@ enum err link_local_open(struct link_local **out,
     struct strbuf git = {0};
     struct strbuf agent = {0};
     struct strbuf sandbox = {0};
+    struct strbuf program = {0};
     enum err err = exec_find_program("sluice-git", "SLUICE_GIT", &git, diag);
     if (err == ERR_OK) {
         err = exec_find_program("sluice-agent", "SLUICE_AGENT", &agent, diag);
@@ -349,6 +350,9 @@ enum err link_local_open(struct link_local **out,
                                 "SLUICE_SANDBOX",
                                 &sandbox,
                                 diag);
+    }
+    if (err == ERR_OK) {
+        err = exec_find_program("sluice", "SLUICE_MAIN", &program, diag);
     }
     if (err == ERR_OK) {
         struct link_local *link = mem_zalloc(1, sizeof(*link));
@@ -361,6 +365,8 @@ enum err link_local_open(struct link_local **out,
             .git = strbuf_text(&git),
             .agent = strbuf_text(&agent),
             .sandbox = strbuf_text(&sandbox),
+            .program = strbuf_text(&program),
+            .secret = options->secret,
             .boot_id = boot_id,
             .report = options->report,
             .link = options->ctx,
@@ -370,6 +376,7 @@ enum err link_local_open(struct link_local **out,
     strbuf_release(&git);
     strbuf_release(&agent);
     strbuf_release(&sandbox);
+    strbuf_release(&program);
     return err;
 }
 

@@ -15,7 +15,8 @@
 struct link_local_options {
     uv_loop_t *uv;                   /* the link owns all polls on it */
     const struct store_place *place; /* of the store */
-    const char *shim;    /* path of sluice-shim; NULL: exec_open() searches */
+    const char *shim; /* path of sluice-shim; NULL: exec_open() searches */
+    struct key_secret secret;
     struct rlimit files; /* open-file limit of sessions; zero: same as ours */
     work_report_fn report;
     /* The spawn server has died and cannot be replaced. */

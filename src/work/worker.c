@@ -91,6 +91,8 @@ struct worker *worker_new(const struct worker_options *options)
         .git = keep(worker, options->git),
         .agent = keep(worker, options->agent),
         .sandbox = keep(worker, options->sandbox),
+        .program = keep(worker, options->program),
+        .secret = options->secret,
     };
     return worker;
 }

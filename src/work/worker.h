@@ -19,6 +19,7 @@
 #define WORK_WORKER_H
 
 #include "store/place.h"
+#include "work/key.h"
 #include "work/machine.h"
 #include "work/order.h"
 #include "work/report.h"
@@ -30,6 +31,8 @@ struct worker_options {
     const char *git;                 /* path of sluice-git */
     const char *agent;               /* path of sluice-agent */
     const char *sandbox;             /* path of sluice-sandbox */
+    const char *program;             /* path of sluice */
+    struct key_secret secret;        /* of the keys of sessions */
     const char *boot_id;             /* current boot */
     work_report_fn report;
     void *link; /* of the reports */

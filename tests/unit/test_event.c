@@ -190,6 +190,12 @@ static const struct golden golden[] = {
          .as.add_refused = {"a", 1, "too many"}},
     },
     {
+        "note",
+        "{\"task\":\"a\",\"attempt\":2,\"text\":\"half done\"}",
+        NULL,
+        {.kind = EVENT_KIND_NOTE, .as.note = {"a", 2, "half done"}},
+    },
+    {
         "updated",
         "{\"changed\":1,\"added\":0,\"removed\":3}",
         NULL,

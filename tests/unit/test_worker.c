@@ -285,6 +285,7 @@ static int set_up(void **state)
         .git = "/git",
         .agent = "/agent",
         .sandbox = "/sandbox",
+        .program = "/sluice",
         .boot_id = BOOT,
         .report = take_report,
         .link = fixture,

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+#include "mcp/door.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "view/client.h"
+#include "work/key.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    ANSWER_MS = 10000, /* a slower scheduler has a problem */
+    ANSWER_BYTES_MAX = 64 << 20,
+};
+
+/* Return a variable that is set and not empty, or NULL. */
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+bool door_is_inside(void)
+{
+    return variable("SLUICE_KEY") != NULL && variable("SLUICE_DOOR") != NULL;
+}
+
+bool door_is_of(const struct store_place *place)
+{
+    const char *door = variable("SLUICE_DOOR");
+    if (!door_is_inside()) {
+        return false;
+    }
+    struct strbuf own = {0};
+    struct strbuf other = {0};
+    struct stat a;
+    struct stat b;
+    strbuf_addf(&own, "%s/" KEY_DOOR, place->home);
+    const char *slash = strrchr(door, '/');
+    strbuf_add(&other, door, slash != NULL ? (size_t)(slash - door) : 0);
+    bool same = strcmp(strbuf_text(&own), strbuf_text(&other)) == 0 ||
+                (stat(strbuf_text(&own), &a) == 0 &&
+                 stat(strbuf_text(&other), &b) == 0 && a.st_dev == b.st_dev &&
+                 a.st_ino == b.st_ino);
+    strbuf_release(&own);
+    strbuf_release(&other);
+    return same;
+}
+
+/* Connect to the socket; -1: no scheduler listens. */
+static int connect_to(const char *path)
+{
+    struct sockaddr_un address;
+    struct strbuf dir = {0};
+    const char *slash = strrchr(path, '/');
+    strbuf_add(&dir, path, slash != NULL ? (size_t)(slash - path) : 0);
+    int dir_fd = open(strbuf_text(&dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool connected = false;
+    if (dir_fd >= 0 && fd >= 0) {
+        store_place_socket(&address, dir_fd);
+        connected =
+            connect(fd, (const struct sockaddr *)&address, sizeof(address)) ==
+            0;
+    }
+    if (!connected && fd >= 0) {
+        (void)close(fd);
+    }
+    if (dir_fd >= 0) {
+        (void)close(dir_fd);
+    }
+    strbuf_release(&dir);
+    return connected ? fd : -1;
+}
+
+static bool send_all(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t sent = send(fd, bytes, len, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EINTR) {
+            return false;
+        }
+        bytes += sent > 0 ? sent : 0;
+        len -= sent > 0 ? (size_t)sent : 0;
+    }
+    return true;
+}
+
+/* Read one line into *out. ERR_IO: the scheduler has closed the connection. */
+static enum err read_line(int fd, struct strbuf *out)
+{
+    char bytes[65536];
+    int64_t until_ns = clock_boot_ns() + INT64_C(1000000) * ANSWER_MS;
+    while (out->len == 0 || out->text[out->len - 1] != '\n') {
+        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+        int64_t left_ms = (until_ns - clock_boot_ns()) / 1000000;
+        int ready = poll(&poll_fd, 1, left_ms > 0 ? (int)left_ms : 0);
+        if (ready == 0) {
+            return ERR_TIMEOUT;
+        }
+        ssize_t len = ready > 0 ? read(fd, bytes, sizeof(bytes)) : -1;
+        if (len > 0) {
+            strbuf_add(out, bytes, (size_t)len);
+        } else if (len == 0 || errno != EINTR || out->len > ANSWER_BYTES_MAX) {
+            return ERR_IO;
+        }
+    }
+    return ERR_OK;
+}
+
+/* Send the request to the scheduler. ERR_UNAVAILABLE: none listens. */
+static enum err ask_socket(const char *request, struct strbuf *answer)
+{
+    int fd = connect_to(variable("SLUICE_DOOR"));
+    if (fd < 0) {
+        return ERR_UNAVAILABLE;
+    }
+    struct strbuf line = {0};
+    strbuf_addf(&line, "%s\n", request);
+    enum err err = send_all(fd, strbuf_text(&line), line.len) ? ERR_OK : ERR_IO;
+    if (err == ERR_OK) {
+        err = read_line(fd, answer);
+    }
+    strbuf_release(&line);
+    (void)close(fd);
+    return err;
+}
+
+/* The same without a scheduler. */
+static enum err ask_store(const char *request, struct strbuf *answer)
+{
+    struct store_place place;
+    struct diag ignored = {0};
+    char *text = NULL;
+    enum err err = store_place_find(&place, NULL, false, &ignored);
+    if (err == ERR_OK && !door_is_of(&place)) {
+        err = ERR_UNAVAILABLE;
+    }
+    if (err == ERR_OK) {
+        err = client_ask(&place, request, &text, &ignored);
+    }
+    strbuf_adds(answer, text != NULL ? text : "");
+    mem_free(text);
+    store_place_release(&place);
+    return err;
+}
+
+/* Take the answer apart. */
+static enum err
+read_answer(const char *text, struct strbuf *out, struct diag *diag)
+{
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    const char *said = json_string_value(json_object_get(json, "text"));
+    const char *name = json_string_value(json_object_get(json, "error"));
+    enum err err = ERR_OK;
+    if (said == NULL) {
+        err = diag_set(diag, ERR_IO, "invalid reply of the scheduler");
+    } else if (!json_is_true(json_object_get(json, "ok"))) {
+        err = diag_set(diag,
+                       name != NULL ? err_from_name(name) : ERR_IO,
+                       "%s",
+                       said);
+    } else {
+        strbuf_adds(out, said);
+    }
+    json_decref(json);
+    return err;
+}
+
+enum err door_ask(json_t *request, struct strbuf *out, struct diag *diag)
+{
+    if (!door_is_inside()) {
+        return diag_set(diag,
+                        ERR_CONFLICT,
+                        "not inside a session of sluice: SLUICE_KEY and "
+                        "SLUICE_DOOR are not set; 'sluice mcp --operator' is "
+                        "for an operator's assistant");
+    }
+    (void)json_object_set_new(request,
+                              "session",
+                              json_string(variable("SLUICE_KEY")));
+    char *text = json_dumps(request, JSON_COMPACT);
+    struct strbuf answer = {0};
+    if (text == NULL) {
+        return diag_set(diag, ERR_INVALID, "the request is not UTF-8");
+    }
+    enum err err = ask_socket(text, &answer);
+    if (err == ERR_UNAVAILABLE || err == ERR_IO) {
+        strbuf_clear(&answer);
+        err = ask_store(text, &answer);
+    }
+    free(text);
+    if (err == ERR_OK) {
+        err = read_answer(strbuf_text(&answer), out, diag);
+    } else {
+        err = diag_set(diag,
+                       ERR_UNAVAILABLE,
+                       "the scheduler of this session does not reply; try "
+                       "again later");
+    }
+    strbuf_release(&answer);
+    return err;
+}
