@@ -76,6 +76,12 @@ static void add_tasks(struct jsonw *json,
         jsonw_text(json, "task", brief->tasks[ix].task);
         jsonw_text(json, "outcome", outcome_name(task->outcome));
         add_words(json, task->outcome, task->reason);
+        if (task->final) {
+            jsonw_bool(json, "final", true);
+        }
+        if (task->outputs != NULL) {
+            jsonw_raw(json, "outputs", task->outputs);
+        }
         jsonw_object_end(json);
     }
     jsonw_array_end(json);
@@ -111,6 +117,9 @@ enum err answer_write(const char *dir,
     }
     if (judgement->retry_at > 0) {
         jsonw_int(&json, "retry_at", judgement->retry_at);
+    }
+    if (judgement->finish) {
+        jsonw_bool(&json, "finish", true);
     }
     if (judgement->final) {
         jsonw_bool(&json, "final", true);

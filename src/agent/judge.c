@@ -281,6 +281,7 @@ static void judge_finish(struct judgement *out, const struct judge_input *input)
     const struct attempt_result *finish = input->finish;
     const struct brief *brief = input->brief;
     out->outcome = finish->has_outcome ? finish->outcome : OUTCOME_DONE;
+    out->finish = true;
     out->final = finish->final;
     out->outputs = copy_text(finish->outputs);
     out->retry_at = finish->retry_at_ns / SECOND_NS;
@@ -303,6 +304,8 @@ static void judge_finish(struct judgement *out, const struct judge_input *input)
                             : said->feedback != NULL ? said->feedback
                                                      : said->reason;
         task->outcome = said != NULL ? said->outcome : OUTCOME_FAILED;
+        task->final = said != NULL && said->final;
+        task->outputs = copy_text(said != NULL ? said->outputs : NULL);
         task->reason = mem_strdup(said == NULL    ? "no verdict was given on it"
                                   : words != NULL ? words
                                                   : "");
@@ -349,6 +352,7 @@ void judge_release(struct judgement *judgement)
     strbuf_release(&judgement->feedback);
     for (uint32_t ix = 0; ix < judgement->task_count; ix++) {
         mem_free(judgement->tasks[ix].reason);
+        mem_free(judgement->tasks[ix].outputs);
     }
     mem_free(judgement->tasks);
     mem_free(judgement->outputs);

@@ -17,13 +17,37 @@ static bool is_own(const char *common_dir)
     return common_dir != NULL && branch != NULL && branch[0] != '\0';
 }
 
+/* Whether a file of a session that was killed is still here. */
+static bool is_left(const char *file, const char *text)
+{
+    struct strbuf found = {0};
+    bool same = attempt_file_read(".", file, &found, NULL) == ERR_OK &&
+                strcmp(strbuf_text(&found), text) == 0;
+    strbuf_release(&found);
+    return same;
+}
+
 /* Append the file to the names that git ignores in this repository. */
 static bool exclude(const char *common_dir, const char *file)
 {
     struct strbuf path = {0};
     struct strbuf line = {0};
-    strbuf_addf(&path, "%s/info/exclude", common_dir);
+    struct strbuf dir = {0};
+    struct strbuf known = {0};
+    strbuf_addf(&dir, "%s/info", common_dir);
+    strbuf_addf(&path, "%s/exclude", strbuf_text(&dir));
     strbuf_addf(&line, "/%s\n", file);
+    bool listed =
+        attempt_file_read(strbuf_text(&dir), "exclude", &known, NULL) ==
+            ERR_OK &&
+        strstr(strbuf_text(&known), strbuf_text(&line)) != NULL;
+    strbuf_release(&dir);
+    strbuf_release(&known);
+    if (listed) {
+        strbuf_release(&path);
+        strbuf_release(&line);
+        return true;
+    }
     int fd = open(strbuf_text(&path),
                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
                   0600);
@@ -47,8 +71,13 @@ static void add_dir(struct strbuf *out, const char *file)
 const char *plant_put(struct adapter_command *command, const char *common_dir)
 {
     const char *file = command->file;
-    if (file == NULL || command->file_text == NULL || !is_own(common_dir) ||
-        access(file, F_OK) == 0 || !exclude(common_dir, file)) {
+    if (file == NULL || command->file_text == NULL || !is_own(common_dir)) {
+        return NULL;
+    }
+    if (is_left(file, command->file_text)) {
+        plant_drop(file);
+    }
+    if (access(file, F_OK) == 0 || !exclude(common_dir, file)) {
         return NULL;
     }
     struct strbuf dir = {0};

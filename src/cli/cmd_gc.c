@@ -27,6 +27,7 @@
 #include "engine/engine.h"
 #include "git/names.h"
 #include "git/sweep.h"
+#include "mcp/door.h"
 #include "plan/twin.h"
 #include "view/client.h"
 #include "view/task_log.h"
@@ -811,6 +812,12 @@ static int run(const struct cli_command *command, int argc, char **argv)
         return code;
     }
     code = cli_store(&gc.line, &gc.place);
+    if (code == CLI_OK && !gc.dry && door_is_of(&gc.place)) {
+        store_place_release(&gc.place);
+        return cli_fail(command,
+                        "removing files is for operators, and this is a "
+                        "session: use --dry-run");
+    }
     if (code != CLI_OK) {
         return code;
     }

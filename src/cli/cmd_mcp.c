@@ -81,7 +81,18 @@ static int serve_operator(const struct cli_line *line)
     struct diag diag = {0};
     struct strbuf text = {0};
     struct store_place place;
+    struct store *store = NULL;
     enum err err = store_place_find(&place, line->wanted.store, false, &diag);
+    if (err == ERR_OK && door_is_of(&place)) {
+        store_place_release(&place);
+        return cli_fail(line->command,
+                        "--operator is not for sessions: without it, a session "
+                        "has its own tools");
+    }
+    if (err == ERR_OK) {
+        err = store_open(&store, place.address, STORE_READ, &diag);
+    }
+    store_close(store);
     if (err == ERR_OK && setenv("SLUICE_STORE", place.address, 1) != 0) {
         err = diag_set(&diag, ERR_IO, "cannot set SLUICE_STORE");
     }
@@ -116,11 +127,6 @@ static int run(const struct cli_command *command, int argc, char **argv)
     }
     if (!args.as_operator) {
         return serve_session(command);
-    }
-    if (door_is_inside()) {
-        return cli_fail(command,
-                        "--operator is not for sessions: without it, a session "
-                        "has its own tools");
     }
     return serve_operator(&args.line);
 }

@@ -76,6 +76,11 @@ static json_t *add_arguments(const struct args *args, char **words, int count)
         return NULL;
     }
     json_t *key = args->key != NULL ? json_string(args->key) : key_of(fragment);
+    if (key == NULL) {
+        json_decref(fragment);
+        (void)cli_fail(command, "--key is not UTF-8");
+        return NULL;
+    }
     return json_pack("{s:o, s:o}", "fragment", fragment, "key", key);
 }
 
@@ -122,6 +127,9 @@ static json_t *parse_arguments(const struct args *args)
     json_t *text = strcmp(args->arguments, "-") == 0
                        ? read_file(command, "-")
                        : json_string(args->arguments);
+    if (text == NULL && strcmp(args->arguments, "-") != 0) {
+        (void)cli_fail(command, "--args is not UTF-8");
+    }
     if (text == NULL) {
         return NULL;
     }
@@ -179,6 +187,9 @@ static int run(const struct cli_command *command, int argc, char **argv)
                         "unknown verb \"%s\": use task, plan, why, add, "
                         "progress, finish or ask",
                         argv[optind]);
+    }
+    if (args.key != NULL && strcmp(tool->name, "add") != 0) {
+        return cli_fail(command, "--key is for add");
     }
     if (args.arguments != NULL && count > 0) {
         return cli_fail(command,

@@ -27,12 +27,15 @@ struct client {
     uint64_t number;
     char who[64];
     struct strbuf input;
+    bool waits; /* for the answer to a request: the next one is not read */
 };
 
 /* An answer being sent. */
 struct reply {
     uv_write_t write;
     char *text;
+    struct control_socket *control;
+    uint64_t client;
 };
 
 struct control_socket {
@@ -103,27 +106,37 @@ static void take_request(struct client *client, const char *json)
     control->fn(control->ctx, id, client->who, json);
 }
 
-/* Remove every complete line from the input, and process it. */
-static void take_lines(struct client *client)
+static void give_buffer(uv_handle_t *handle, size_t wanted, uv_buf_t *out);
+static void on_input(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf);
+
+/*
+ * Remove a complete line from the input, and process it; else read on. A client
+ * has one request at a time: one that sends more, and reads no answers, would
+ * keep the scheduler busy and fill its memory.
+ */
+static void take_line(struct client *client)
 {
     struct strbuf *input = &client->input;
-    size_t from = 0;
-    while (from < input->len) {
-        char *line = input->text + from;
-        char *end = memchr(line, '\n', input->len - from);
-        if (end == NULL) {
-            break;
+    uv_stream_t *stream = (uv_stream_t *)&client->pipe;
+    char *end = input->len > 0 ? memchr(input->text, '\n', input->len) : NULL;
+    if (end == NULL) {
+        bool stopped = client->waits;
+        client->waits = false;
+        if (stopped && uv_read_start(stream, give_buffer, on_input) != 0) {
+            drop_client(client);
         }
-        *end = '\0';
-        take_request(client, line);
-        from += (size_t)(end - line) + 1;
+        return;
     }
-    size_t left = input->len - from;
-    if (from > 0) {
-        memmove(input->text, input->text + from, left);
-        input->len = left;
-        input->text[left] = '\0';
-    }
+    (void)uv_read_stop(stream);
+    client->waits = true;
+    size_t len = (size_t)(end - input->text);
+    char *line = mem_strndup(input->text, len);
+    size_t left = input->len - len - 1;
+    memmove(input->text, input->text + len + 1, left);
+    input->len = left;
+    input->text[left] = '\0';
+    take_request(client, line);
+    mem_free(line);
 }
 
 static void give_buffer(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
@@ -142,8 +155,8 @@ static void on_input(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
     mem_free(buf->base);
     if (count < 0 || client->input.len > REQUEST_BYTES_MAX) {
         drop_client(client);
-    } else if (count > 0) {
-        take_lines(client);
+    } else if (count > 0 && !client->waits) {
+        take_line(client);
     }
 }
 
@@ -273,14 +286,6 @@ void control_socket_close(struct control_socket *control)
     uv_close((uv_handle_t *)&control->pipe, control_socket_closed);
 }
 
-static void reply_sent(uv_write_t *write, int status)
-{
-    struct reply *reply = write->data;
-    (void)status; /* reading detects a client that is gone */
-    mem_free(reply->text);
-    mem_free(reply);
-}
-
 static struct client *find_client(struct control_socket *control,
                                   uint64_t number)
 {
@@ -289,6 +294,20 @@ static struct client *find_client(struct control_socket *control,
         client = client->next;
     }
     return client;
+}
+
+/* The client has the answer: take its next request. */
+static void reply_sent(uv_write_t *write, int status)
+{
+    struct reply *reply = write->data;
+    struct client *client = find_client(reply->control, reply->client);
+    mem_free(reply->text);
+    mem_free(reply);
+    if (client != NULL && status != 0) {
+        drop_client(client);
+    } else if (client != NULL) {
+        take_line(client);
+    }
 }
 
 void control_socket_answer(struct control_socket *control,
@@ -312,6 +331,8 @@ void control_socket_answer(struct control_socket *control,
     struct reply *reply = mem_zalloc(1, sizeof(*reply));
     reply->text = mem_strndup(line.text, line.len);
     reply->write.data = reply;
+    reply->control = control;
+    reply->client = client->number;
     uv_buf_t buf = uv_buf_init(reply->text, (unsigned)line.len);
     strbuf_release(&line);
     if (uv_write(&reply->write,
@@ -319,6 +340,6 @@ void control_socket_answer(struct control_socket *control,
                  &buf,
                  1,
                  reply_sent) != 0) {
-        reply_sent(&reply->write, 0);
+        reply_sent(&reply->write, -1);
     }
 }

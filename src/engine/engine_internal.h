@@ -45,7 +45,8 @@ struct session {
     int64_t claimed_ns;
     int64_t begun_ns;
     uint64_t epoch;
-    uint64_t note_sum; /* of its last note */
+    uint64_t note_sum;   /* of its last note */
+    uint32_t note_count; /* that were logged */
     char nonce[ATTEMPT_NONCE_BYTES];
 };
 
@@ -284,7 +285,8 @@ struct engine {
     uint64_t epoch;
     struct key_secret secret; /* of the keys of sessions */
     bool secret_known;
-    int64_t refused_ns; /* when a key was last refused and logged; 0: never */
+    int64_t refused_ns;     /* since when these requests of sessions ... */
+    uint32_t refused_count; /* ... were refused, and logged */
     struct rng nonces;
     int64_t now_ns;
     int64_t offset_ns;       /* from the world's clock to the engine's */

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { VERB_BYTES_MAX = 64 };
+
 static enum err do_ping(struct request *request)
 {
     strbuf_adds(&request->text, "alive");
@@ -54,10 +56,6 @@ static const struct {
 
 static enum err carry_out(struct request *request)
 {
-    enum err err = request_identify(request);
-    if (err != ERR_OK) {
-        return err;
-    }
     if (request->session != NULL) {
         return request_do_session(request);
     }
@@ -108,6 +106,17 @@ static void keep_answer(struct engine *engine, uint64_t request, char *json)
         (struct engine_answer){.request = request, .json = json};
 }
 
+/* Keep only the key of a request that may be of any size. */
+static void drop_members(json_t *json)
+{
+    json_t *key = json_incref(json_object_get(json, "key"));
+    (void)json_object_clear(json);
+    if (json_is_string(key) && json_string_length(key) <= VERB_BYTES_MAX) {
+        (void)json_object_set(json, "key", key);
+    }
+    json_decref(key);
+}
+
 /* Add the row of a request. A plan's text is in the row of its run. */
 static void note(const struct request *request,
                  uint64_t number,
@@ -116,6 +125,9 @@ static void note(const struct request *request,
 {
     struct engine *engine = request->engine;
     (void)json_object_del(request->json, "text");
+    if (request->session != NULL || request->door) {
+        drop_members(request->json);
+    }
     char *args = json_dumps(request->json, JSON_COMPACT);
     INVARIANT(args != NULL);
     struct store_change change = {
@@ -140,6 +152,16 @@ static void note(const struct request *request,
     rows_event(engine, STORE_NONE, STORE_NONE, &event);
 }
 
+/* Copy the verb, which outlives the other members; a long one is not ours. */
+static void take_verb(struct request *request, struct strbuf *verb)
+{
+    const char *text = request_text(request, "verb");
+    strbuf_add(verb,
+               text != NULL ? text : "",
+               text != NULL ? strnlen(text, VERB_BYTES_MAX) : 0);
+    request->verb = verb->len > 0 ? strbuf_text(verb) : request->verb;
+}
+
 void request_apply(struct engine *engine,
                    const struct request_call *call,
                    const char *json)
@@ -151,19 +173,24 @@ void request_apply(struct engine *engine,
     };
     uint64_t number = call->number;
     json_error_t error;
+    struct strbuf verb = {0};
     enum err err;
     request.json = json_loads(json, JSON_REJECT_DUPLICATES, &error);
     if (!json_is_object(request.json)) {
         json_decref(request.json);
         request.json = json_object();
+        request.silent = request.door && !request_is_logged(engine);
         err = diag_set(&request.diag,
                        ERR_INVALID,
                        "the request is not a JSON object: %s",
                        error.text);
-    } else if (request_text(&request, "verb") == NULL) {
-        err = diag_set(&request.diag, ERR_INVALID, "the request has no verb");
     } else {
-        request.verb = request_text(&request, "verb");
+        err = request_identify(&request);
+        take_verb(&request, &verb);
+    }
+    if (err == ERR_OK && verb.len == 0) {
+        err = diag_set(&request.diag, ERR_INVALID, "the request has no verb");
+    } else if (err == ERR_OK) {
         err = carry_out(&request);
     }
     crash_point("request-applied");
@@ -183,4 +210,5 @@ void request_apply(struct engine *engine,
     strbuf_release(&request.text);
     strbuf_release(&request.extra);
     strbuf_release(&request.who);
+    strbuf_release(&verb);
 }

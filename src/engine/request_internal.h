@@ -22,6 +22,7 @@ struct request {
     const char *verb;
     struct strbuf text;  /* of the answer, for the user */
     struct strbuf extra; /* further members of the answer */
+    bool known;          /* it was carried out before, and changed nothing */
     bool silent;         /* not stored: repeating it is harmless */
     struct diag diag;
     enum err missing; /* of the last name that was not found */
@@ -83,6 +84,8 @@ enum err request_apply_run(struct request *request,
 /* request_session.c: find out which session makes the request, if one does;
  * and apply a request of a session. */
 enum err request_identify(struct request *request);
+/* Whether another refusal of a session's request is logged. */
+bool request_is_logged(struct engine *engine);
 enum err request_do_session(struct request *request);
 
 /* request_tasks.c */

@@ -15,11 +15,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTE_BYTES_MAX = 1000 };
+enum {
+    NOTE_BYTES_MAX = 1000,
+    NOTES_MAX = 1000, /* that a session can have logged */
+};
 
-/* Refusals beyond one in this time are not logged: a session may repeat them
- * without end. */
+/* A session may repeat refused requests without end: so many are logged at
+ * once, then one in this time. */
+enum { REFUSALS_MAX = 50 };
 #define REFUSAL_NS SECOND_NS
+
+bool request_is_logged(struct engine *engine)
+{
+    int64_t now_ns = engine_now(engine);
+    int64_t gained = (now_ns - engine->refused_ns) / REFUSAL_NS;
+    if (gained > 0) {
+        engine->refused_ns = now_ns;
+        engine->refused_count = gained < engine->refused_count
+                                    ? engine->refused_count - (uint32_t)gained
+                                    : 0;
+    }
+    if (engine->refused_count >= REFUSALS_MAX) {
+        return false;
+    }
+    engine->refused_count++;
+    return true;
+}
 
 static struct session *find(struct engine *engine, uint64_t token)
 {
@@ -54,10 +75,7 @@ enum err request_identify(struct request *request)
                     run->id);
         return ERR_OK;
     }
-    int64_t now_ns = engine_now(engine);
-    request->silent =
-        engine->refused_ns != 0 && now_ns - engine->refused_ns < REFUSAL_NS;
-    engine->refused_ns = request->silent ? engine->refused_ns : now_ns;
+    request->silent = !request_is_logged(engine);
     return diag_set(&request->diag,
                     ERR_DENIED,
                     token == 0
@@ -105,7 +123,10 @@ static enum err do_add(struct request *request)
     enum err err = ERR_OK;
     if (given != NULL) {
         /* Sessions of other tasks have keys of their own. */
-        strbuf_addf(&key, "%s: %s", run->plan->tasks[session->task].id, given);
+        strbuf_addf(&key,
+                    "session %s: %s",
+                    run->plan->tasks[session->task].id,
+                    given);
         err = request_find_key(request,
                                run,
                                given,
@@ -122,6 +143,7 @@ static enum err do_add(struct request *request)
                                   &request->diag);
     }
     strbuf_release(&key);
+    request->known = known;
     if (err == ERR_OK && !known) {
         uint32_t added = run->plan->task_count - before;
         request_add(request, "run", run->id);
@@ -151,7 +173,8 @@ static enum err do_note(struct request *request)
                         NOTE_BYTES_MAX);
     }
     uint64_t sum = sum_add(SUM_START, text, strlen(text));
-    if (sum != session->note_sum) {
+    if (sum != session->note_sum && session->note_count < NOTES_MAX) {
+        session->note_count++;
         struct strbuf clean = {0};
         strip_text(&clean, text, strlen(text));
         struct event event = {
@@ -209,11 +232,24 @@ static enum err check_batch(struct request *request,
     return ERR_OK;
 }
 
+static bool has_words(const char *reason, const char *feedback)
+{
+    static const char blank[] = " \t\r\n";
+    return (reason != NULL && reason[strspn(reason, blank)] != '\0') ||
+           (feedback != NULL && feedback[strspn(feedback, blank)] != '\0');
+}
+
 /* Whether a session may end with this outcome, given the words with it. */
 static enum err check_outcome(struct request *request,
                               enum sched_outcome outcome,
                               bool has_text)
 {
+    if (outcome == OUTCOME_REFUSED) {
+        return diag_set(&request->diag,
+                        ERR_INVALID,
+                        "\"refused\" is for providers: use \"later\", "
+                        "\"blocked\" or \"failed\"");
+    }
     const struct session *session = request->session;
     const struct plan *plan = request->engine->runs[session->run].plan;
     const struct plan_task *task = &plan->tasks[session->task];
@@ -253,19 +289,24 @@ static enum err check_result(struct request *request,
     }
     bool whole = result->has_outcome && result->outcome != OUTCOME_DONE;
     enum err err = ERR_OK;
-    if (batch && !whole) {
+    if (batch && whole && result->outcome == OUTCOME_CHANGES) {
+        return diag_set(&request->diag,
+                        ERR_INVALID,
+                        "a batch needs a verdict on each task: give \"tasks\"");
+    }
+    if (batch && (!whole || result->task_count > 0)) {
         err = check_batch(request, result);
     }
     for (uint32_t ix = 0; ix < result->task_count && err == ERR_OK; ix++) {
         const struct attempt_task_result *task = &result->tasks[ix];
         err = check_outcome(request,
                             task->outcome,
-                            task->reason != NULL || task->feedback != NULL);
+                            has_words(task->reason, task->feedback));
     }
     if (err == ERR_OK && result->has_outcome) {
         err = check_outcome(request,
                             result->outcome,
-                            result->reason != NULL || result->feedback != NULL);
+                            has_words(result->reason, result->feedback));
     }
     return err;
 }
@@ -320,12 +361,18 @@ enum err request_do_session(struct request *request)
     }
     for (size_t ix = 0; ix < ARRAY_COUNT(verbs); ix++) {
         if (strcmp(verbs[ix].verb, request->verb) == 0) {
-            return verbs[ix].run(request);
+            enum err err = verbs[ix].run(request);
+            bool changed = err == ERR_OK && !request->known;
+            request->silent = request->silent ||
+                              (!changed && !request_is_logged(request->engine));
+            return err;
         }
     }
-    return diag_set(&request->diag,
-                    ERR_DENIED,
-                    "\"%s\" is for operators, and this is a session: 'sluice "
-                    "session ask' asks an operator",
-                    request->verb);
+    request->silent = !request_is_logged(request->engine);
+    return diag_set(
+        &request->diag,
+        ERR_DENIED,
+        "\"%.64s\" is for operators, and this is a session: 'sluice "
+        "session ask' asks an operator",
+        request->verb);
 }

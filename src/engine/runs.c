@@ -108,10 +108,10 @@ enum err runs_read_plan(struct engine_run *run, struct diag *diag)
     return err;
 }
 
-/* Limit the tasks that a session adds to the quotas of its own task, whatever
- * the fragment sets. */
+/* Limit the tasks that a session adds to the quotas of its own task, and
+ * confine them as it is confined, whatever the fragment sets. */
 static void
-bound_quotas(struct plan *plan, uint32_t first, uint32_t end, uint32_t adder)
+bound_added(struct plan *plan, uint32_t first, uint32_t end, uint32_t adder)
 {
     for (uint32_t ix = first; adder != PLAN_NONE && ix < end; ix++) {
         const struct plan_settings *most = &plan->tasks[adder].settings;
@@ -121,6 +121,9 @@ bound_quotas(struct plan *plan, uint32_t first, uint32_t end, uint32_t adder)
         }
         if (own->add_depth > most->add_depth) {
             own->add_depth = most->add_depth;
+        }
+        if (most->sandbox != NULL && most->sandbox->on) {
+            own->sandbox = most->sandbox;
         }
     }
 }
@@ -163,7 +166,7 @@ enum err runs_add_fragment(struct engine_run *run,
         };
         run->fragment_count = count + 1;
         INVARIANT(run->plan->task_count >= before);
-        bound_quotas(run->plan, before, run->plan->task_count, adder);
+        bound_added(run->plan, before, run->plan->task_count, adder);
     }
     plan_errors_release(&errors);
     return err;
@@ -214,7 +217,7 @@ enum err runs_read_version(const struct engine_run *run,
         uint32_t end = ix + 1 < run->fragment_count
                            ? run->fragments[ix + 1].first_task
                            : run->plan->task_count;
-        bound_quotas(*out, fragment->first_task, end, fragment->adder);
+        bound_added(*out, fragment->first_task, end, fragment->adder);
     }
     return err;
 }

@@ -603,6 +603,11 @@ static void conclude(struct engine *engine,
         .log = report->log,
     };
     end.found.exit = report->exit;
+    const struct plan_task *task =
+        &engine->runs[session->run].plan->tasks[session->task];
+    if (task->merge || task->base_gate) {
+        end.result.finish = false; /* sluice-git speaks for it, by its exit */
+    }
     end.verdict = verdict_of(&end.found,
                              &end.result,
                              report->result_err != ERR_OK ? report->text : NULL,

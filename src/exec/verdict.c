@@ -192,6 +192,9 @@ enum sched_outcome verdict_of_task(const struct verdict *verdict,
         if (strcmp(said->task, task) == 0) {
             listed = true;
             enum sched_outcome named = said->outcome;
+            if (named == OUTCOME_REFUSED && verdict->outcome == OUTCOME_DONE) {
+                named = OUTCOME_FAILED; /* only whole sessions are refused */
+            }
             /* A session that failed as a whole completed none of its tasks. */
             if (named != OUTCOME_REFUSED &&
                 (verdict->outcome == OUTCOME_DONE || named != OUTCOME_DONE)) {

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -54,62 +55,90 @@ bool door_is_of(const struct store_place *place)
     return same;
 }
 
-/* Connect to the socket; -1: no scheduler listens. */
-static int connect_to(const char *path)
+/* A connection, and until when a reply is waited for. */
+struct line {
+    int fd;
+    int64_t until_ns;
+};
+
+/* Wait until the scheduler reads or has written; false: it takes too long. */
+static bool wait_for(const struct line *line, short events)
 {
+    struct pollfd poll_fd = {.fd = line->fd, .events = events};
+    int64_t left_ms = (line->until_ns - clock_boot_ns()) / 1000000;
+    int ready = left_ms > 0 ? poll(&poll_fd, 1, (int)left_ms) : 0;
+    return ready > 0 || (ready < 0 && errno == EINTR);
+}
+
+/* Connect by a descriptor of the directory: paths of sockets are short. A
+ * scheduler that accepts no connection now may do so soon. */
+static enum err connect_in(struct line *line, int dir_fd)
+{
+    static const struct timespec pause = {.tv_nsec = 20000000};
     struct sockaddr_un address;
+    store_place_socket(&address, dir_fd);
+    while (connect(line->fd,
+                   (const struct sockaddr *)&address,
+                   sizeof(address)) != 0) {
+        if (errno != EAGAIN && errno != EINTR) {
+            return ERR_UNAVAILABLE;
+        }
+        if (clock_boot_ns() >= line->until_ns) {
+            return ERR_TIMEOUT;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return ERR_OK;
+}
+
+/* Connect to the socket. ERR_UNAVAILABLE: no scheduler listens. */
+static enum err connect_to(struct line *line, const char *path)
+{
     struct strbuf dir = {0};
     const char *slash = strrchr(path, '/');
     strbuf_add(&dir, path, slash != NULL ? (size_t)(slash - path) : 0);
     int dir_fd = open(strbuf_text(&dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool connected = false;
-    if (dir_fd >= 0 && fd >= 0) {
-        store_place_socket(&address, dir_fd);
-        connected =
-            connect(fd, (const struct sockaddr *)&address, sizeof(address)) ==
-            0;
-    }
-    if (!connected && fd >= 0) {
-        (void)close(fd);
-    }
+    strbuf_release(&dir);
+    line->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    enum err err = dir_fd >= 0 && line->fd >= 0 ? connect_in(line, dir_fd)
+                                                : ERR_UNAVAILABLE;
     if (dir_fd >= 0) {
         (void)close(dir_fd);
     }
-    strbuf_release(&dir);
-    return connected ? fd : -1;
+    return err;
 }
 
-static bool send_all(int fd, const char *bytes, size_t len)
+static enum err send_all(const struct line *line, const char *bytes, size_t len)
 {
     while (len > 0) {
-        ssize_t sent = send(fd, bytes, len, MSG_NOSIGNAL);
-        if (sent < 0 && errno != EINTR) {
-            return false;
+        ssize_t sent = send(line->fd, bytes, len, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+            return ERR_IO;
+        }
+        if (sent < 0 && !wait_for(line, POLLOUT)) {
+            return ERR_TIMEOUT;
         }
         bytes += sent > 0 ? sent : 0;
         len -= sent > 0 ? (size_t)sent : 0;
     }
-    return true;
+    return ERR_OK;
 }
 
 /* Read one line into *out. ERR_IO: the scheduler has closed the connection. */
-static enum err read_line(int fd, struct strbuf *out)
+static enum err read_line(const struct line *line, struct strbuf *out)
 {
     char bytes[65536];
-    int64_t until_ns = clock_boot_ns() + INT64_C(1000000) * ANSWER_MS;
     while (out->len == 0 || out->text[out->len - 1] != '\n') {
-        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-        int64_t left_ms = (until_ns - clock_boot_ns()) / 1000000;
-        int ready = poll(&poll_fd, 1, left_ms > 0 ? (int)left_ms : 0);
-        if (ready == 0) {
-            return ERR_TIMEOUT;
-        }
-        ssize_t len = ready > 0 ? read(fd, bytes, sizeof(bytes)) : -1;
+        ssize_t len = read(line->fd, bytes, sizeof(bytes));
         if (len > 0) {
             strbuf_add(out, bytes, (size_t)len);
-        } else if (len == 0 || errno != EINTR || out->len > ANSWER_BYTES_MAX) {
+        }
+        bool again = len < 0 && (errno == EAGAIN || errno == EINTR);
+        if (len == 0 || (len < 0 && !again) || out->len > ANSWER_BYTES_MAX) {
             return ERR_IO;
+        }
+        if (again && !wait_for(line, POLLIN)) {
+            return ERR_TIMEOUT;
         }
     }
     return ERR_OK;
@@ -118,18 +147,22 @@ static enum err read_line(int fd, struct strbuf *out)
 /* Send the request to the scheduler. ERR_UNAVAILABLE: none listens. */
 static enum err ask_socket(const char *request, struct strbuf *answer)
 {
-    int fd = connect_to(variable("SLUICE_DOOR"));
-    if (fd < 0) {
-        return ERR_UNAVAILABLE;
-    }
-    struct strbuf line = {0};
-    strbuf_addf(&line, "%s\n", request);
-    enum err err = send_all(fd, strbuf_text(&line), line.len) ? ERR_OK : ERR_IO;
+    struct line line = {
+        .until_ns = clock_boot_ns() + INT64_C(1000000) * ANSWER_MS,
+    };
+    struct strbuf text = {0};
+    strbuf_addf(&text, "%s\n", request);
+    enum err err = connect_to(&line, variable("SLUICE_DOOR"));
     if (err == ERR_OK) {
-        err = read_line(fd, answer);
+        err = send_all(&line, strbuf_text(&text), text.len);
     }
-    strbuf_release(&line);
-    (void)close(fd);
+    if (err == ERR_OK) {
+        err = read_line(&line, answer);
+    }
+    strbuf_release(&text);
+    if (line.fd >= 0) {
+        (void)close(line.fd);
+    }
     return err;
 }
 
@@ -140,8 +173,10 @@ static enum err ask_store(const char *request, struct strbuf *answer)
     struct diag ignored = {0};
     char *text = NULL;
     enum err err = store_place_find(&place, NULL, false, &ignored);
-    if (err == ERR_OK && !door_is_of(&place)) {
-        err = ERR_UNAVAILABLE;
+    if (err != ERR_OK) {
+        err = ERR_UNAVAILABLE; /* a sandbox hides it */
+    } else if (!door_is_of(&place)) {
+        err = ERR_CONFLICT;
     }
     if (err == ERR_OK) {
         err = client_ask(&place, request, &text, &ignored);
@@ -183,9 +218,11 @@ enum err door_ask(json_t *request, struct strbuf *out, struct diag *diag)
                         "SLUICE_DOOR are not set; 'sluice mcp --operator' is "
                         "for an operator's assistant");
     }
-    (void)json_object_set_new(request,
-                              "session",
-                              json_string(variable("SLUICE_KEY")));
+    json_t *key = json_string(variable("SLUICE_KEY"));
+    if (key == NULL) {
+        return diag_set(diag, ERR_DENIED, "SLUICE_KEY is not a key");
+    }
+    (void)json_object_set_new(request, "session", key);
     char *text = json_dumps(request, JSON_COMPACT);
     struct strbuf answer = {0};
     if (text == NULL) {
@@ -199,11 +236,16 @@ enum err door_ask(json_t *request, struct strbuf *out, struct diag *diag)
     free(text);
     if (err == ERR_OK) {
         err = read_answer(strbuf_text(&answer), out, diag);
+    } else if (err == ERR_CONFLICT) {
+        err = diag_set(diag,
+                       ERR_DENIED,
+                       "SLUICE_DOOR is not that of the store SLUICE_STORE");
+    } else if (err == ERR_UNAVAILABLE) {
+        err = diag_set(diag, err, "no scheduler is running; try again later");
     } else {
         err = diag_set(diag,
-                       ERR_UNAVAILABLE,
-                       "the scheduler of this session does not reply; try "
-                       "again later");
+                       ERR_TIMEOUT,
+                       "the scheduler does not reply; try again later");
     }
     strbuf_release(&answer);
     return err;

@@ -2,6 +2,7 @@
 #include "mcp/server.h"
 
 #include "base/macros.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ enum {
     CODE_REQUEST = -32600,
     CODE_METHOD = -32601,
     CODE_PARAMS = -32602,
+    CODE_INTERNAL = -32603,
     CODE_RESOURCE = -32002, /* of older revisions */
     CODE_VERSION = -32022,
     TTL_MS = 3600 * 1000, /* of lists, which never change */
@@ -137,8 +139,8 @@ static json_t *text_of(struct strbuf *text)
     while (cut && len > 0 && ((unsigned char)text->text[len] & 0xc0) == 0x80) {
         len--; /* not within a UTF-8 character */
     }
-    json_t *json = json_stringn(strbuf_text(text), len);
-    return json != NULL ? json : json_string("(not UTF-8)");
+    utf8_repair(text->text, len);
+    return json_stringn(strbuf_text(text), len);
 }
 
 static void do_tools_call(struct call *call)
@@ -279,7 +281,9 @@ static void do_resources_read(struct call *call)
         call->result = json_pack("{s:o}", "contents", contents);
     } else {
         fail(call,
-             call->modern ? CODE_PARAMS : CODE_RESOURCE,
+             err != ERR_NOT_FOUND ? CODE_INTERNAL
+             : call->modern       ? CODE_PARAMS
+                                  : CODE_RESOURCE,
              diag.text,
              json_pack("{s:s}", "uri", uri));
     }
@@ -449,28 +453,28 @@ void server_answer(const struct server *server,
                    struct strbuf *out)
 {
     struct call call = {.server = server};
-    size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
+    size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY;
     json_t *message = json_loadb(line, len, flags, NULL);
     json_t *id = json_object_get(message, "id");
-    bool answers = json_object_get(message, "result") != NULL ||
-                   json_object_get(message, "error") != NULL;
+    bool named = json_object_get(message, "method") != NULL;
+    bool answers = !named && (json_object_get(message, "result") != NULL ||
+                              json_object_get(message, "error") != NULL);
     if (message == NULL) {
         fail(&call, CODE_PARSE, "not JSON", NULL);
         add_answer(&call, NULL, out);
-    } else if (!json_is_object(message) || (id != NULL && !is_id(id))) {
+    } else if (answers) {
+        /* An answer to a request we never make, or to an error of ours. */
+    } else if (!json_is_object(message) || (id != NULL && !is_id(id)) ||
+               (id == NULL && tool_text(message, "method") == NULL)) {
         fail(&call, CODE_REQUEST, "not a request of JSON-RPC 2.0", NULL);
         add_answer(&call, NULL, out);
-    } else if (id != NULL &&
-               !(answers && tool_text(message, "method") == NULL)) {
+    } else if (id != NULL) {
         const char *method = take_message(&call, message);
         if (method != NULL) {
             run_method(&call, method);
         }
         add_answer(&call, json_incref(id), out);
-    } else if (id == NULL && tool_text(message, "method") == NULL) {
-        fail(&call, CODE_REQUEST, "not a request of JSON-RPC 2.0", NULL);
-        add_answer(&call, NULL, out);
-    } /* else: a notification, or an answer to a request we never make */
+    } /* else: a notification */
     json_decref(message);
 }
 
@@ -505,7 +509,7 @@ static bool answer_line(const struct server *server, struct input *input)
         struct call call = {.server = server};
         fail(&call, CODE_REQUEST, "the request is longer than 4 MiB", NULL);
         add_answer(&call, NULL, &out);
-    } else if (text[strspn(text, " \t\r")] != '\0') {
+    } else if (strspn(text, " \t\r") < input->line.len) {
         server_answer(server, text, input->line.len, &out);
     }
     input->skipping = false;

@@ -10,6 +10,7 @@
 
 #include "base/macros.h"
 #include "exec/attempt_file.h"
+#include "exec/attempt_result.h"
 #include "mcp/door.h"
 
 #include <errno.h>
@@ -19,6 +20,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { RESULT_BYTES_MAX = 1 << 20 }; /* as its reader has it */
 
 /* --- questions ---------------------------------------------------------- */
 
@@ -152,9 +155,47 @@ static json_t *load(const char *dir, const char *name)
     return root;
 }
 
+/*
+ * Return the text to write: the result, and what the session has written there
+ * itself, such as its usage. Nothing stays of an earlier finish. What was
+ * checked must be what is read: if the rest would make it invalid, it is left
+ * out.
+ */
+static char *merge_result(json_t *own_take, const json_t *result)
+{
+    static const char *const replaced[] = {"outcome",
+                                           "reason",
+                                           "feedback",
+                                           "final",
+                                           "lacks",
+                                           "retry_after",
+                                           "retry_at",
+                                           "tasks"};
+    struct attempt_result read = {0};
+    for (size_t ix = 0; ix < ARRAY_COUNT(replaced); ix++) {
+        (void)json_object_del(own_take, replaced[ix]);
+    }
+    if (json_is_true(json_object_get(own_take, "finish"))) {
+        (void)json_object_del(own_take, "outputs");
+    }
+    json_t *given = json_deep_copy(result);
+    (void)json_object_set_new(given, "finish", json_true());
+    (void)json_object_update(own_take, given);
+    char *text = json_dumps(own_take, JSON_COMPACT);
+    if (text == NULL || strlen(text) > RESULT_BYTES_MAX ||
+        attempt_parse_result(text, strlen(text), &read, NULL) != ERR_OK) {
+        free(text);
+        text = json_dumps(given, JSON_COMPACT);
+    }
+    attempt_result_release(&read);
+    json_decref(given);
+    json_decref(own_take);
+    return text;
+}
+
 /* Write the result. Several processes of a session may finish at once: the last
  * one wins, and a lock on the directory keeps the files whole. */
-static enum err write_result(json_t *result, struct diag *diag)
+static enum err write_result(const json_t *result, struct diag *diag)
 {
     const char *name = NULL;
     bool shared = false;
@@ -172,12 +213,8 @@ static enum err write_result(json_t *result, struct diag *diag)
                        strerror(errno));
     }
     if (err == ERR_OK) {
-        json_t *root = shared ? load(strbuf_text(&dir), name) : json_object();
-        (void)json_object_del(root, "tasks");
-        (void)json_object_update(root, result);
-        (void)json_object_set_new(root, "finish", json_true());
-        char *made = json_dumps(root, JSON_COMPACT);
-        json_decref(root);
+        json_t *own = shared ? load(strbuf_text(&dir), name) : json_object();
+        char *made = merge_result(own, result);
         strbuf_adds(&text, made != NULL ? made : "{}");
         free(made);
         err = attempt_file_write(strbuf_text(&dir), name, &text, diag);
@@ -228,7 +265,7 @@ static enum err run_finish(const struct tool *tool,
     }
     enum err err = ERR_OK;
     if (tool_text(result, "outcome") == NULL) {
-        if (json_object_get(result, "tasks") == NULL) {
+        if (json_array_size(json_object_get(result, "tasks")) == 0) {
             err = diag_set(diag,
                            ERR_INVALID,
                            "finish: \"outcome\" is missing: %s",

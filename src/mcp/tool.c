@@ -213,5 +213,8 @@ enum err tool_call(const struct tool *tool,
 
 const char *tool_text(const json_t *args, const char *name)
 {
-    return json_string_value(json_object_get(args, name));
+    const json_t *value = json_object_get(args, name);
+    const char *text = json_string_value(value);
+    return text != NULL && strlen(text) == json_string_length(value) ? text
+                                                                     : NULL;
 }

@@ -50,7 +50,7 @@ MUST_USE enum err tool_call(const struct tool *tool,
                             struct strbuf *out,
                             struct diag *diag);
 
-/* Return a string argument, or NULL. */
+/* Return a string argument, or NULL; one with a NUL in it is none. */
 const char *tool_text(const json_t *args, const char *name);
 
 #endif /* MCP_TOOL_H */

@@ -45,6 +45,9 @@ static void add_file(struct looking *looking, const char *path)
     ssize_t len = fd >= 0 ? 1 : -1;
     while (len > 0 && left > 0) {
         len = read(fd, bytes, left < sizeof(bytes) ? left : sizeof(bytes));
+        for (ssize_t ix = 0; ix < len; ix++) {
+            bytes[ix] = (char)(bytes[ix] == '\0' ? ' ' : bytes[ix]);
+        }
         if (len > 0) {
             strbuf_add(looking->out, bytes, (size_t)len);
             left -= (size_t)len;

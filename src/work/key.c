@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { HEX_DIGITS = 32 };
@@ -21,7 +22,8 @@ static const char new_name[] = "secret.new";
 static bool read_file(struct key_secret *out, int dir)
 {
     unsigned char bytes[SHA256_BYTES + 1];
-    int fd = openat(dir, file_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd =
+        openat(dir, file_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t len = fd >= 0 ? read(fd, bytes, sizeof(bytes)) : -1;
     if (fd >= 0) {
         (void)close(fd);
@@ -44,7 +46,9 @@ static bool write_file(const struct key_secret *secret, int dir)
     if (fd < 0) {
         return false;
     }
-    ssize_t len = write(fd, secret->bytes, SHA256_BYTES);
+    /* An old file may have another mode. */
+    ssize_t len =
+        fchmod(fd, 0600) == 0 ? write(fd, secret->bytes, SHA256_BYTES) : -1;
     int error = len == SHA256_BYTES ? 0 : len < 0 ? errno : ENOSPC;
     if (close(fd) != 0 && error == 0) {
         error = errno;

@@ -37,20 +37,28 @@ static void set(struct environment *env,
     strbuf_clear(&env->text);
 }
 
-/* What a session needs to talk to its scheduler. */
+/* What a session needs to talk to its scheduler. Programs of the plan are no
+ * sessions, and the gate of a merge does not speak for the merge: they have no
+ * key, also if this scheduler runs inside a session of another one. */
 static void set_door(struct environment *env,
                      const struct launch *launch,
-                     const struct work_id *id)
+                     const struct work_order *order)
 {
     char key[KEY_BYTES];
-    key_make(key, &launch->secret, id->token, id->nonce);
+    set(env, "SLUICE_FINISH", "", NULL); /* sluice-agent sets it */
+    if (work_is_program(&order->id) || order->git.merge ||
+        order->git.base_gate) {
+        set(env, "SLUICE_DOOR", "", NULL);
+        set(env, "SLUICE_KEY", "", NULL);
+        return;
+    }
+    key_make(key, &launch->secret, order->id.token, order->id.nonce);
     set(env,
         "SLUICE_DOOR",
         launch->place->home,
         KEY_DOOR "/" STORE_PLACE_SOCKET);
     set(env, "SLUICE_KEY", key, NULL);
     set(env, "SLUICE_PROGRAM", launch->program, NULL);
-    set(env, "SLUICE_FINISH", "", NULL); /* sluice-agent sets it */
 }
 
 static void set_all(struct environment *env,
@@ -69,8 +77,8 @@ static void set_all(struct environment *env,
         set(env, "PWD", order->folder, NULL); /* some programs rely on it */
         set(env, "SLUICE_WORKTREE", order->checkout ? order->folder : "", NULL);
         set(env, "SLUICE_MESSAGES", dir, WORK_MESSAGES);
-        set_door(env, launch, &order->id);
     }
+    set_door(env, launch, order);
     set(env, "SLUICE_STORE", launch->place->address, NULL);
     set(env, "SLUICE_RESULT", dir, "result");
     set(env, "SLUICE_PROGRESS", dir, "progress");

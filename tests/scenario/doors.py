@@ -119,6 +119,21 @@ class Door(Place):
         pairs = [os.fsdecode(line).split("=", 1) for line in lines if line]
         return dict(pair for pair in pairs if len(pair) == 2)
 
+    def begin(self, name, *words, stdin=""):
+        """Start a command of sluice inside a session."""
+        process = subprocess.Popen(
+            [tap.SLUICE, *map(str, words)],
+            cwd=self.folder,
+            env=self.env(name),
+            stderr=subprocess.PIPE,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        process.stdin.write(stdin.encode())
+        process.stdin.close()
+        process.stdin = None
+        return process
+
     def call(self, name, *words, attempt=1, code=0, stdin=None, **other):
         """A command of sluice inside a session; its output or its message."""
         env = {**self.env(name, attempt), **other}

@@ -470,6 +470,206 @@ static void commands_are_those_that_were_tried(void **state)
     }
 }
 
+/* --- sluice's MCP server ------------------------------------------------ */
+
+#define MCP_SERVERS                                                            \
+    "{\"mcpServers\":{\"sluice\":{\"command\":\"/x/sluice\",\"args\":["        \
+    "\"mcp\"]}}}"
+
+#define MCP_TOML                                                               \
+    "mcp_servers.sluice={command=\"/x/sluice\",args=[\"mcp\"],env_vars=["      \
+    "\"SLUICE_DOOR\",\"SLUICE_FINISH\",\"SLUICE_KEY\",\"SLUICE_PROGRESS\","    \
+    "\"SLUICE_RESULT\",\"SLUICE_STORE\"]}"
+
+static void commands_name_the_mcp_server(void **state)
+{
+    (void)state;
+    static const char *const args[] = {"--more"};
+    static const struct {
+        const char *program;
+        enum adapter_permissions permissions;
+        const char *command;
+    } rows[] = {
+        {"claude",
+         ADAPTER_FULL,
+         "claude -p --output-format stream-json --verbose --json-schema S "
+         "--resume R --permission-mode bypassPermissions "
+         "--mcp-config " MCP_SERVERS " --model M --more"},
+        {"claude",
+         ADAPTER_EDIT,
+         "claude -p --output-format stream-json --verbose --json-schema S "
+         "--resume R --permission-mode acceptEdits --allowedTools mcp__sluice "
+         "Bash(git add:*) Bash(git commit:*) --mcp-config " MCP_SERVERS
+         " --model M --more"},
+        {"claude",
+         ADAPTER_TOOLS,
+         "claude -p --output-format stream-json --verbose --json-schema S "
+         "--resume R --permission-mode acceptEdits --allowedTools mcp__sluice "
+         "--mcp-config " MCP_SERVERS " --model M --more"},
+        {"codex",
+         ADAPTER_FULL,
+         "codex exec --json --skip-git-repo-check --output-schema SF "
+         "--dangerously-bypass-approvals-and-sandbox -c " MCP_TOML
+         " -m M --more resume R -"},
+        {"codex",
+         ADAPTER_EDIT,
+         "codex exec --json --skip-git-repo-check --output-schema SF "
+         "-s workspace-write -c " MCP_TOML " -m M --more resume R -"},
+        {"gemini",
+         ADAPTER_FULL,
+         "gemini -o stream-json --skip-trust --approval-mode yolo "
+         "--resume R -m M --more"},
+        {"opencode",
+         ADAPTER_FULL,
+         "opencode run --format json --auto -m M --session R --more"},
+        {"qwen",
+         ADAPTER_FULL,
+         "qwen -o stream-json --approval-mode yolo --resume R "
+         "--mcp-config " MCP_SERVERS " -m M --more"},
+        {"qwen",
+         ADAPTER_EDIT,
+         "qwen -o stream-json --approval-mode auto-edit --resume R "
+         "--mcp-config " MCP_SERVERS " -m M --more"},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
+        struct adapter_call call = {
+            .model = "M",
+            .args = args,
+            .arg_count = 1,
+            .permissions = rows[ix].permissions,
+            .resume = "R",
+            .schema = "S",
+            .schema_file = "SF",
+            .usd_left = -1,
+            .mcp = "/x/sluice",
+        };
+        char *text = command_of(rows[ix].program, &call);
+        assert_string_equal(text, rows[ix].command);
+        free(text);
+    }
+}
+
+/* Return the command of a program for the server at this path, or NULL. */
+static struct adapter_command command_with(const char *program, const char *mcp)
+{
+    struct adapter_command command = {0};
+    struct adapter_call call = {
+        .fresh = "F",
+        .schema = "S",
+        .schema_file = "SF",
+        .usd_left = -1,
+        .mcp = mcp,
+    };
+    adapter_find(program)->command(&command, &call);
+    return command;
+}
+
+static void gemini_has_the_mcp_server_in_a_file(void **state)
+{
+    (void)state;
+    struct adapter_command command = command_with("gemini", "/x/sluice");
+    assert_string_equal(command.file, ".gemini/settings.json");
+    assert_string_equal(command.file_variable, "GEMINI_CLI_TRUST_WORKSPACE");
+    /* It would keep SLUICE_KEY from the server. */
+    assert_string_equal(
+        command.file_text,
+        "{\"mcpServers\":{\"sluice\":{\"command\":\"/x/sluice\",\"args\":["
+        "\"mcp\"],\"env\":{\"SLUICE_DOOR\":\"${SLUICE_DOOR}\","
+        "\"SLUICE_FINISH\":\"${SLUICE_FINISH}\","
+        "\"SLUICE_KEY\":\"${SLUICE_KEY}\","
+        "\"SLUICE_PROGRESS\":\"${SLUICE_PROGRESS}\","
+        "\"SLUICE_RESULT\":\"${SLUICE_RESULT}\","
+        "\"SLUICE_STORE\":\"${SLUICE_STORE}\"}}}}");
+    adapter_command_release(&command);
+}
+
+static void opencode_has_the_mcp_server_in_a_variable(void **state)
+{
+    (void)state;
+    struct adapter_command command = command_with("opencode", "/x/sluice");
+    assert_int_equal(command.env_count, 1);
+    assert_string_equal(command.env[0],
+                        "OPENCODE_CONFIG_CONTENT={\"mcp\":{\"sluice\":{"
+                        "\"type\":\"local\",\"command\":[\"/x/sluice\","
+                        "\"mcp\"]}}}");
+    assert_string_equal(adapter_opencode.mcp_variable,
+                        "OPENCODE_CONFIG_CONTENT");
+    adapter_command_release(&command);
+}
+
+/* All that a program is told: words, variables and its file. */
+static char *all_of(const char *program, const char *mcp)
+{
+    struct adapter_command command = command_with(program, mcp);
+    struct strbuf text = {0};
+    for (uint32_t ix = 0; ix < command.word_count; ix++) {
+        strbuf_addf(&text, "%s\n", command.words[ix]);
+    }
+    for (uint32_t ix = 0; ix < command.env_count; ix++) {
+        strbuf_addf(&text, "%s\n", command.env[ix]);
+    }
+    strbuf_adds(&text, command.file_text != NULL ? command.file_text : "");
+    adapter_command_release(&command);
+    return text.text;
+}
+
+static const char *const programs[] = {"claude",
+                                       "codex",
+                                       "gemini",
+                                       "opencode",
+                                       "qwen"};
+
+/* In JSON and in TOML, both are escaped alike. */
+static void the_path_of_the_mcp_server_may_have_any_character(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        const char *quoted;
+    } rows[] = {
+        {"/x/\"a\" b/sluice", "\"/x/\\\"a\\\" b/sluice\""},
+        {"/x/a\\b/sluice", "\"/x/a\\\\b/sluice\""},
+        {"/x/a\nb/sluice", "\"/x/a\\nb/sluice\""},
+        {"/x/'$HOME'/sluice", "\"/x/'$HOME'/sluice\""},
+        {"/x/\xc3\xa4/sluice", "\"/x/\xc3\xa4/sluice\""},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
+        for (size_t at = 0; at < ARRAY_COUNT(programs); at++) {
+            char *text = all_of(programs[at], rows[ix].path);
+            if (strstr(text, rows[ix].quoted) == NULL) {
+                fail_msg("%s: %s", programs[at], text);
+            }
+            free(text);
+        }
+    }
+}
+
+/* The session works without the server then. */
+static void a_path_that_is_not_utf8_gives_no_mcp_server(void **state)
+{
+    (void)state;
+    for (size_t ix = 0; ix < ARRAY_COUNT(programs); ix++) {
+        char *with = all_of(programs[ix], "/x/\xff/sluice");
+        char *without = all_of(programs[ix], NULL);
+        assert_string_equal(with, without);
+        assert_null(strstr(without, "mcp"));
+        free(with);
+        free(without);
+    }
+}
+
+static void without_the_mcp_server_there_is_no_file(void **state)
+{
+    (void)state;
+    for (size_t ix = 0; ix < ARRAY_COUNT(programs); ix++) {
+        struct adapter_command command = command_with(programs[ix], NULL);
+        assert_null(command.file);
+        assert_null(command.file_text);
+        assert_null(command.file_variable);
+        adapter_command_release(&command);
+    }
+}
+
 static void claude_reads_no_file_that_an_issue_mentions(void **state)
 {
     (void)state;
@@ -535,6 +735,12 @@ int main(void)
         cmocka_unit_test(an_id_that_is_an_option_or_a_path_is_none),
         cmocka_unit_test(a_cut_text_is_whole_characters),
         cmocka_unit_test(commands_are_those_that_were_tried),
+        cmocka_unit_test(commands_name_the_mcp_server),
+        cmocka_unit_test(gemini_has_the_mcp_server_in_a_file),
+        cmocka_unit_test(opencode_has_the_mcp_server_in_a_variable),
+        cmocka_unit_test(the_path_of_the_mcp_server_may_have_any_character),
+        cmocka_unit_test(a_path_that_is_not_utf8_gives_no_mcp_server),
+        cmocka_unit_test(without_the_mcp_server_there_is_no_file),
         cmocka_unit_test(claude_reads_no_file_that_an_issue_mentions),
         cmocka_unit_test(permissions_are_as_narrow_as_asked),
     };

@@ -254,6 +254,10 @@ static const char *const wrong[] = {
     "{\"retry_after\": true}",
     "{\"retry_at\": 5, \"retry_after\": 5}",
     "{\"final\": \"yes\"}",
+    "{\"finish\": \"true\"}",
+    "{\"finish\": 1}",
+    "{\"finish\": []}",
+    "{\"outcome\": \"done\", \"finish\": \"done\"}",
     "{\"outputs\": []}",
     "{\"outputs\": {\"a\": \"x\", \"a\": \"y\"}}",
     "{\"outputs\": {\"a\": \"x\\u0000\"}}",
@@ -303,6 +307,29 @@ static void a_later_time_may_be_a_duration(void **state)
         struct attempt_result result = parsed(text);
         assert_int_equal(result.outcome, OUTCOME_LATER);
         assert_true(result.retry_after_ns == times[ix].ns);
+        attempt_result_release(&result);
+    }
+}
+
+static void a_result_may_be_explicit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool finish;
+    } rows[] = {
+        {"{\"outcome\": \"done\", \"finish\": true}", true},
+        {"{\"finish\": true}", true},
+        {"{\"outcome\": \"done\", \"finish\": false}", false},
+        {"{\"outcome\": \"done\", \"finish\": null}", false},
+        {"{\"outcome\": \"done\"}", false},
+        {"{\"tasks\": [{\"task\": \"a\", \"outcome\": \"done\","
+         " \"finish\": true}]}",
+         false},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
+        struct attempt_result result = parsed(rows[ix].text);
+        assert_int_equal(result.finish, rows[ix].finish);
         attempt_result_release(&result);
     }
 }
@@ -505,6 +532,7 @@ int main(void)
         cmocka_unit_test(all_outcomes_are_known),
         cmocka_unit_test(times_may_be_written_in_several_ways),
         cmocka_unit_test(a_later_time_may_be_a_duration),
+        cmocka_unit_test(a_result_may_be_explicit),
         cmocka_unit_test(outputs_are_strings_by_name),
         cmocka_unit_test(what_is_wrong_with_an_output_is_named),
         cmocka_unit_test(whatever_is_wrong_is_refused_with_a_text),

@@ -320,6 +320,253 @@ static void a_limit_may_name_its_time_in_the_text(void **state)
     adapter_seen_release(&seen);
 }
 
+/* --- sessions that finish explicitly ------------------------------------ */
+
+/* Judge a session of codex that was refused by a limit, but has finished
+ * before. Without `finish`, it has not. */
+static struct judgement judge_finished(enum brief_kind kind,
+                                       const char *finish,
+                                       struct runner_end end,
+                                       bool unheard)
+{
+    struct attempt_result result = {0};
+    struct diag diag = {0};
+    struct brief brief = agent_fixture_brief("codex", kind);
+    struct adapter_seen seen = {.finished = true, .retry_at = 1794852068};
+    adapter_set_buf(&seen.error, "You\xe2\x80\x99ve hit your usage limit.");
+    adapter_set_buf(&seen.denials, "Bash");
+    if (finish != NULL &&
+        attempt_parse_result(finish, strlen(finish), &result, &diag) !=
+            ERR_OK) {
+        fail_msg("%s: %s", finish, diag.text);
+    }
+    struct judgement judgement = judge_session(&(struct judge_input){
+        .brief = &brief,
+        .seen = &seen,
+        .end = &end,
+        .errors = "Error: bad\n",
+        .unheard = unheard,
+        .finish = finish != NULL ? &result : NULL,
+        .now = AGENT_FIXTURE_NOW,
+    });
+    attempt_result_release(&result);
+    adapter_seen_release(&seen);
+    return judgement;
+}
+
+static void a_session_that_has_finished_is_believed(void **state)
+{
+    (void)state;
+    static const char done[] = "{\"outcome\":\"done\",\"reason\":\"all\"}";
+    static const struct runner_end ends[] = {
+        {.code = 0},
+        {.code = 1},
+        {.code = -1, .signal = SIGKILL},
+        {.code = 143, .stop = RUNNER_FINISHED},
+        {.code = 143, .stop = RUNNER_CHECKPOINT},
+        {.code = 143, .stop = RUNNER_MESSAGE},
+    };
+    static const enum brief_kind kinds[] = {BRIEF_WORK, BRIEF_REVIEW};
+    for (size_t ix = 0; ix < ARRAY_COUNT(ends); ix++) {
+        for (size_t kind = 0; kind < ARRAY_COUNT(kinds); kind++) {
+            struct judgement judgement =
+                judge_finished(kinds[kind], done, ends[ix], false);
+            assert_int_equal(judgement.outcome, OUTCOME_DONE);
+            assert_string_equal(strbuf_text(&judgement.reason), "all");
+            assert_int_equal(judgement.retry_at, 0);
+            assert_false(judgement.stop || judgement.again || judgement.final);
+            assert_int_equal(judgement.task_count, 0);
+            assert_null(judgement.outputs);
+            judge_release(&judgement);
+        }
+    }
+    /* The same session without it. */
+    struct judgement judgement =
+        judge_finished(BRIEF_WORK, NULL, ends[1], false);
+    assert_int_equal(judgement.outcome, OUTCOME_REFUSED);
+    assert_int_equal(judgement.retry_at, 1794852068);
+    judge_release(&judgement);
+    judgement = judge_finished(BRIEF_WORK, NULL, ends[3], false);
+    assert_int_not_equal(judgement.outcome, OUTCOME_DONE);
+    judge_release(&judgement);
+}
+
+static void a_session_stopped_by_another_process_has_not_finished(void **state)
+{
+    (void)state;
+    struct runner_end end = {.code = 143, .stop = RUNNER_TERMINATED};
+    struct judgement judgement =
+        judge_finished(BRIEF_WORK, "{\"outcome\":\"done\"}", end, false);
+    assert_int_equal(judgement.outcome, OUTCOME_FAILED);
+    assert_string_equal(strbuf_text(&judgement.reason),
+                        "the session was stopped by another process");
+    judge_release(&judgement);
+}
+
+/* What a session says, and what is kept of it. */
+static const struct {
+    const char *finish;
+    enum sched_outcome outcome;
+    const char *reason; /* or NULL, as the others */
+    const char *feedback;
+    const char *outputs;
+    int64_t retry_at;
+    bool final;
+} kept[] = {
+    {.finish = "{\"outcome\":\"changes\",\"feedback\":\"line 3\"}",
+     .outcome = OUTCOME_CHANGES,
+     .feedback = "line 3"},
+    {.finish = "{\"outcome\":\"changes\",\"reason\":\"r\",\"feedback\":\"f\"}",
+     .outcome = OUTCOME_CHANGES,
+     .reason = "r",
+     .feedback = "f"},
+    {.finish = "{\"outcome\":\"changes\",\"reason\":\"line 3\"}",
+     .outcome = OUTCOME_CHANGES,
+     .reason = "line 3"},
+    {.finish = "{\"outcome\":\"blocked\",\"reason\":\"which?\"}",
+     .outcome = OUTCOME_BLOCKED,
+     .reason = "which?"},
+    {.finish = "{\"outcome\":\"later\",\"retry_after\":\"10m\"}",
+     .outcome = OUTCOME_LATER,
+     .retry_at = AGENT_FIXTURE_NOW + 600},
+    {.finish = "{\"outcome\":\"later\",\"retry_after\":0.5}",
+     .outcome = OUTCOME_LATER,
+     .retry_at = AGENT_FIXTURE_NOW},
+    {.finish = "{\"outcome\":\"later\",\"retry_at\":1794850000.75}",
+     .outcome = OUTCOME_LATER,
+     .retry_at = 1794850000},
+    {.finish = "{\"outcome\":\"later\"}", .outcome = OUTCOME_LATER},
+    {.finish = "{\"outcome\":\"checkpoint\"}", .outcome = OUTCOME_CHECKPOINT},
+    {.finish = "{\"outcome\":\"failed\",\"reason\":\"no\",\"final\":true}",
+     .outcome = OUTCOME_FAILED,
+     .reason = "no",
+     .final = true},
+    {.finish = "{\"outcome\":\"done\",\"outputs\":{\"url\":\"x\",\"a\":\"\"}}",
+     .outcome = OUTCOME_DONE,
+     .outputs = "{\"a\":\"\",\"url\":\"x\"}"},
+    {.finish = "{\"outputs\":{\"a\":\"b\"}}",
+     .outcome = OUTCOME_DONE,
+     .outputs = "{\"a\":\"b\"}"},
+};
+
+static void expect_text(const char *text, const char *wanted)
+{
+    assert_string_equal(text != NULL ? text : "", wanted != NULL ? wanted : "");
+}
+
+static void the_words_of_who_has_finished_are_kept(void **state)
+{
+    (void)state;
+    struct runner_end end = {.code = 1};
+    for (size_t ix = 0; ix < ARRAY_COUNT(kept); ix++) {
+        struct judgement judgement =
+            judge_finished(BRIEF_REVIEW, kept[ix].finish, end, false);
+        assert_int_equal(judgement.outcome, kept[ix].outcome);
+        expect_text(judgement.reason.text, kept[ix].reason);
+        expect_text(judgement.feedback.text, kept[ix].feedback);
+        expect_text(judgement.outputs, kept[ix].outputs);
+        assert_int_equal(judgement.retry_at, kept[ix].retry_at);
+        assert_int_equal(judgement.final, kept[ix].final);
+        assert_int_equal(judgement.lacks, OUTCOME_LACKS_ANSWER);
+        judge_release(&judgement);
+        assert_null(judgement.outputs);
+    }
+}
+
+static void a_batch_that_has_finished_names_its_tasks(void **state)
+{
+    (void)state;
+    struct runner_end end = {.code = 1};
+    struct judgement judgement = judge_finished(
+        BRIEF_BATCH,
+        "{\"outcome\":\"done\",\"tasks\":["
+        "{\"task\":\"b\",\"outcome\":\"changes\",\"reason\":\"r\","
+        "\"feedback\":\"f\"},"
+        "{\"task\":\"c\",\"outcome\":\"done\"},"
+        "{\"task\":\"a\",\"outcome\":\"failed\",\"reason\":\"bad\","
+        "\"final\":true,\"outputs\":{\"n\":\"1\"}}]}",
+        end,
+        false);
+    assert_int_equal(judgement.outcome, OUTCOME_DONE);
+    assert_int_equal(judgement.task_count, 2);
+    assert_int_equal(judgement.tasks[0].outcome, OUTCOME_FAILED);
+    assert_string_equal(judgement.tasks[0].reason, "bad");
+    assert_true(judgement.tasks[0].final);
+    assert_string_equal(judgement.tasks[0].outputs, "{\"n\":\"1\"}");
+    assert_false(judgement.tasks[1].final);
+    assert_null(judgement.tasks[1].outputs);
+    assert_int_equal(judgement.tasks[1].outcome, OUTCOME_CHANGES);
+    assert_string_equal(judgement.tasks[1].reason, "f");
+    judge_release(&judgement);
+    /* A task that is not named has failed. */
+    judgement =
+        judge_finished(BRIEF_BATCH,
+                       "{\"tasks\":[{\"task\":\"b\",\"outcome\":\"done\"}]}",
+                       end,
+                       false);
+    assert_int_equal(judgement.outcome, OUTCOME_DONE);
+    assert_int_equal(judgement.task_count, 2);
+    assert_int_equal(judgement.tasks[0].outcome, OUTCOME_FAILED);
+    assert_string_equal(judgement.tasks[0].reason,
+                        "no verdict was given on it");
+    assert_int_equal(judgement.tasks[1].outcome, OUTCOME_DONE);
+    assert_string_equal(judgement.tasks[1].reason, "");
+    judge_release(&judgement);
+    /* Without any, it is the verdict on all of them. */
+    judgement = judge_finished(BRIEF_BATCH,
+                               "{\"outcome\":\"failed\",\"reason\":\"no\"}",
+                               end,
+                               false);
+    assert_int_equal(judgement.outcome, OUTCOME_FAILED);
+    assert_int_equal(judgement.task_count, 0);
+    judge_release(&judgement);
+    /* What is no batch has no such verdicts. */
+    judgement = judge_finished(
+        BRIEF_WORK,
+        "{\"outcome\":\"done\",\"tasks\":[{\"task\":\"a\",\"outcome\":"
+        "\"failed\"}]}",
+        end,
+        false);
+    assert_int_equal(judgement.outcome, OUTCOME_DONE);
+    assert_int_equal(judgement.task_count, 0);
+    judge_release(&judgement);
+}
+
+static void a_message_is_heard_before_a_session_finishes(void **state)
+{
+    (void)state;
+    static const struct {
+        enum brief_kind kind;
+        const char *finish;
+        enum sched_outcome wanted;
+    } rows[] = {
+        {BRIEF_WORK,
+         "{\"outcome\":\"done\",\"outputs\":{\"a\":\"b\"}}",
+         OUTCOME_CHECKPOINT},
+        {BRIEF_WORK, "{\"outcome\":\"changes\"}", OUTCOME_CHECKPOINT},
+        {BRIEF_WORK, "{\"outcome\":\"blocked\"}", OUTCOME_CHECKPOINT},
+        {BRIEF_BATCH,
+         "{\"tasks\":[{\"task\":\"a\",\"outcome\":\"done\"},"
+         "{\"task\":\"b\",\"outcome\":\"done\"}]}",
+         OUTCOME_CHECKPOINT},
+        {BRIEF_WORK, "{\"outcome\":\"failed\"}", OUTCOME_FAILED},
+        {BRIEF_WORK, "{\"outcome\":\"later\"}", OUTCOME_LATER},
+    };
+    struct runner_end end = {.code = 0};
+    for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
+        struct judgement judgement =
+            judge_finished(rows[ix].kind, rows[ix].finish, end, true);
+        bool checkpoint = rows[ix].wanted == OUTCOME_CHECKPOINT;
+        assert_int_equal(judgement.outcome, rows[ix].wanted);
+        assert_int_equal(judgement.progress, checkpoint);
+        assert_string_equal(strbuf_text(&judgement.reason),
+                            checkpoint ? "an operator has a message" : "");
+        assert_null(judgement.outputs);
+        assert_int_equal(judgement.task_count, 0);
+        judge_release(&judgement);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +583,11 @@ int main(void)
         cmocka_unit_test(a_conversation_that_is_gone_is_started_again_once),
         cmocka_unit_test(a_failure_has_a_reason),
         cmocka_unit_test(a_limit_may_name_its_time_in_the_text),
+        cmocka_unit_test(a_session_that_has_finished_is_believed),
+        cmocka_unit_test(a_session_stopped_by_another_process_has_not_finished),
+        cmocka_unit_test(the_words_of_who_has_finished_are_kept),
+        cmocka_unit_test(a_batch_that_has_finished_names_its_tasks),
+        cmocka_unit_test(a_message_is_heard_before_a_session_finishes),
     };
     if (setenv("TZ", "UTC", 1) != 0) {
         return 1;

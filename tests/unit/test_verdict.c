@@ -209,6 +209,172 @@ static void only_a_failure_of_its_own_is_final(void **state)
     }
 }
 
+/* A session that has finished explicitly. */
+struct finish_row {
+    struct attempt_exit exit;
+    const char *said;
+    bool final;
+    enum sched_outcome wanted;
+};
+
+static void check_finish(const struct finish_row *row)
+{
+    struct attempt_found found = {.state = ATTEMPT_ENDED, .exit = row->exit};
+    struct attempt_result result = {
+        .present = true,
+        .finish = true,
+        .final = row->final,
+        .has_usage = true, /* without a token */
+    };
+    result.has_outcome = outcome_read_said(row->said, &result.outcome);
+    struct strbuf reason = {0};
+    struct verdict verdict = verdict_of(&found, &result, NULL, &reason);
+    if (verdict.outcome != row->wanted || verdict.cannot_tell ||
+        verdict.missing) {
+        fail_msg("code %d, signal %d, finishes with %s: %s",
+                 row->exit.code,
+                 row->exit.signal,
+                 row->said,
+                 outcome_name(verdict.outcome));
+    }
+    assert_int_equal(reason.len > 0, verdict.outcome != OUTCOME_DONE);
+    strbuf_release(&reason);
+}
+
+static void who_has_finished_is_believed(void **state)
+{
+    (void)state;
+    static const struct finish_row rows[] = {
+        {{.code = 0}, "done", false, OUTCOME_DONE},
+        {{.code = 1}, "done", false, OUTCOME_DONE},
+        {{.code = 20}, "done", false, OUTCOME_DONE},
+        {{.code = 50}, "done", false, OUTCOME_DONE},
+        {{.code = 75}, "done", false, OUTCOME_DONE},
+        {{.code = 126}, "done", false, OUTCOME_DONE},
+        {{.code = 127}, "done", false, OUTCOME_DONE},
+        {{.code = -1, .signal = 9}, "done", false, OUTCOME_DONE},
+        {{.code = 0}, "failed", false, OUTCOME_FAILED},
+        {{.code = 127}, "failed", false, OUTCOME_FAILED},
+        {{.code = 0}, "changes", false, OUTCOME_CHANGES},
+        {{.code = 1}, "changes", false, OUTCOME_CHANGES},
+        {{.code = 75}, "changes", false, OUTCOME_CHANGES},
+        {{.code = -1, .signal = 15}, "changes", false, OUTCOME_CHANGES},
+        {{.code = 127}, "blocked", false, OUTCOME_BLOCKED},
+        {{.code = 50}, "later", false, OUTCOME_LATER},
+        {{.code = 30}, "checkpoint", false, OUTCOME_CHECKPOINT},
+        {{.code = 30}, "refused", false, OUTCOME_REFUSED},
+        {{.code = 0}, "failed", true, OUTCOME_FATAL},
+        {{.code = 1}, "failed", true, OUTCOME_FATAL},
+        {{.code = -1, .signal = 9}, "failed", true, OUTCOME_FATAL},
+        {{.code = 1}, "done", true, OUTCOME_DONE},
+        {{.code = 1}, "blocked", true, OUTCOME_BLOCKED},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
+        check_finish(&rows[ix]);
+    }
+}
+
+static void what_it_finishes_with_is_kept(void **state)
+{
+    (void)state;
+    char words[] = "the key is missing";
+    struct attempt_found found = {
+        .state = ATTEMPT_ENDED,
+        .exit = {.code = 1, .ended_ns = 1000},
+    };
+    struct attempt_result result = {
+        .finish = true,
+        .has_outcome = true,
+        .outcome = OUTCOME_LATER,
+        .retry_after_ns = 5,
+    };
+    struct strbuf reason = {0};
+    struct verdict verdict = verdict_of(&found, &result, NULL, &reason);
+    assert_int_equal(verdict.retry_at_ns, 1005);
+    assert_string_equal(strbuf_text(&reason), "it asked to be run again later");
+    strbuf_clear(&reason);
+    result = (struct attempt_result){
+        .finish = true,
+        .has_outcome = true,
+        .outcome = OUTCOME_BLOCKED,
+        .reason = words,
+        .lacks = OUTCOME_LACKS_MONEY,
+    };
+    verdict = verdict_of(&found, &result, NULL, &reason);
+    assert_int_equal(verdict.lacks, OUTCOME_LACKS_MONEY);
+    assert_string_equal(strbuf_text(&reason), words);
+    strbuf_release(&reason);
+}
+
+static void to_finish_without_an_outcome_has_no_effect(void **state)
+{
+    (void)state;
+    static const struct {
+        struct attempt_exit exit;
+        bool has_usage;
+    } rows[] = {
+        {{.code = 0}, false},
+        {{.code = 0}, true}, /* without a token: a failure */
+        {{.code = 1}, false},
+        {{.code = 20}, false},
+        {{.code = 127}, false},
+        {{.code = -1, .signal = 9}, false},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
+        struct attempt_found found = {
+            .state = ATTEMPT_ENDED,
+            .exit = rows[ix].exit,
+        };
+        struct attempt_result result = {.has_usage = rows[ix].has_usage};
+        struct strbuf reason = {0};
+        struct strbuf other_reason = {0};
+        struct verdict verdict = verdict_of(&found, &result, NULL, &reason);
+        result.finish = true;
+        struct verdict other = verdict_of(&found, &result, NULL, &other_reason);
+        assert_int_equal(other.outcome, verdict.outcome);
+        assert_int_equal(other.cannot_tell, verdict.cannot_tell);
+        assert_int_equal(other.missing, verdict.missing);
+        assert_string_equal(strbuf_text(&other_reason), strbuf_text(&reason));
+        strbuf_release(&reason);
+        strbuf_release(&other_reason);
+    }
+}
+
+static void who_was_ended_has_not_finished(void **state)
+{
+    (void)state;
+    static const struct {
+        struct attempt_found found;
+        enum sched_outcome wanted;
+    } rows[] = {
+        {{.state = ATTEMPT_ENDED, .exit = {.cause = ATTEMPT_TIMEOUT}},
+         OUTCOME_FAILED},
+        {{.state = ATTEMPT_ENDED, .exit = {.cause = ATTEMPT_IDLE}},
+         OUTCOME_FAILED},
+        {{.state = ATTEMPT_ENDED, .exit = {.cause = ATTEMPT_CANCELLED}},
+         OUTCOME_STOPPED},
+        {{.state = ATTEMPT_ENDED, .exit = {.cause = ATTEMPT_STOPPED}},
+         OUTCOME_STOPPED},
+        {{.state = ATTEMPT_ENDED,
+          .exit = {.cause = ATTEMPT_PREPARE, .code = 1}},
+         OUTCOME_FAILED},
+        {{.state = ATTEMPT_LOST}, OUTCOME_LOST},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
+        struct attempt_result result = {
+            .finish = true,
+            .has_outcome = true,
+            .outcome = OUTCOME_DONE,
+        };
+        struct strbuf reason = {0};
+        assert_int_equal(
+            verdict_of(&rows[ix].found, &result, NULL, &reason).outcome,
+            rows[ix].wanted);
+        assert_true(reason.len > 0);
+        strbuf_release(&reason);
+    }
+}
+
 static void a_start_that_may_succeed_later_is_refused(void **state)
 {
     (void)state;
@@ -241,10 +407,11 @@ static void each_task_of_a_batch_has_its_own(void **state)
         OUTCOME_CHANGES);
     assert_non_null(reason);
     assert_ptr_equal(feedback, words);
-    /* One task alone cannot be refused: that is the session's to say. */
+    /* One task alone cannot be refused: that is the session's to say. It must
+     * not pass, either. */
     assert_int_equal(
         verdict_of_task(&verdict, &result, "b", &reason, &feedback),
-        OUTCOME_DONE);
+        OUTCOME_FAILED);
     assert_int_equal(
         verdict_of_task(&verdict, &result, "c", &reason, &feedback),
         OUTCOME_FAILED);
@@ -272,6 +439,10 @@ int main(void)
         cmocka_unit_test(a_time_to_retry_at_is_a_refusal),
         cmocka_unit_test(a_delay_counts_from_the_end_of_the_session),
         cmocka_unit_test(only_a_failure_of_its_own_is_final),
+        cmocka_unit_test(who_has_finished_is_believed),
+        cmocka_unit_test(what_it_finishes_with_is_kept),
+        cmocka_unit_test(to_finish_without_an_outcome_has_no_effect),
+        cmocka_unit_test(who_was_ended_has_not_finished),
         cmocka_unit_test(a_start_that_may_succeed_later_is_refused),
         cmocka_unit_test(each_task_of_a_batch_has_its_own),
     };
