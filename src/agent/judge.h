@@ -59,7 +59,7 @@ struct judgement {
     struct strbuf feedback;  /* for the stage that works again; may be empty */
     int64_t retry_at;        /* of a refusal; seconds since 1970, 0: unknown */
     enum outcome_lack lacks; /* of a blocked session */
-    bool finish;   /* the session has said so explicitly */
+    bool finish;             /* the session has said so explicitly */
     bool final;              /* of a failure: no retry helps */
     char *outputs;           /* for dependents, a JSON object; or NULL */
     bool stop;     /* an operator must act before the provider is used */
