@@ -148,7 +148,7 @@ static json_t *parse_arguments(const struct args *args)
 
 static int call(const struct cli_command *command,
                 const struct tool *tool,
-                const json_t *arguments)
+                json_t *arguments)
 {
     struct strbuf out = {0};
     struct diag diag = {0};

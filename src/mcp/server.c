@@ -147,7 +147,7 @@ static void do_tools_call(struct call *call)
 {
     const struct server *server = call->server;
     const char *name = tool_text(call->params, "name");
-    const json_t *args = json_object_get(call->params, "arguments");
+    json_t *args = json_object_get(call->params, "arguments");
     const struct tool *tool = NULL;
     for (uint32_t ix = 0; name != NULL && ix < server->tool_count; ix++) {
         tool = strcmp(server->tools[ix].name, name) == 0 ? &server->tools[ix]

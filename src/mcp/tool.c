@@ -170,8 +170,7 @@ static const struct tool_param *find_param(const struct tool *tool,
     return NULL;
 }
 
-static enum err
-check(const struct tool *tool, const json_t *args, struct diag *diag)
+static enum err check(const struct tool *tool, json_t *args, struct diag *diag)
 {
     enum err err = ERR_OK;
     for (uint32_t ix = 0; ix < tool->param_count && err == ERR_OK; ix++) {
@@ -179,11 +178,8 @@ check(const struct tool *tool, const json_t *args, struct diag *diag)
         err =
             check_param(tool, param, json_object_get(args, param->name), diag);
     }
-    /* Iteration needs an object that could be changed; it is not. */
-    json_t *all;
-    memcpy(&all, &args, sizeof(all));
-    for (void *at = json_object_iter(all); at != NULL && err == ERR_OK;
-         at = json_object_iter_next(all, at)) {
+    for (void *at = json_object_iter(args); at != NULL && err == ERR_OK;
+         at = json_object_iter_next(args, at)) {
         const char *name = json_object_iter_key(at);
         if (find_param(tool, name) == NULL) {
             err = diag_set(diag,
@@ -197,7 +193,7 @@ check(const struct tool *tool, const json_t *args, struct diag *diag)
 }
 
 enum err tool_call(const struct tool *tool,
-                   const json_t *args,
+                   json_t *args,
                    struct strbuf *out,
                    struct diag *diag)
 {

@@ -46,7 +46,7 @@ json_t *tool_describe(const struct tool *tool);
 /* Check the arguments, and carry it out. ERR_INVALID: an argument is wrong.
  * `args` NULL: none. */
 MUST_USE enum err tool_call(const struct tool *tool,
-                            const json_t *args,
+                            json_t *args,
                             struct strbuf *out,
                             struct diag *diag);
 
