@@ -109,6 +109,7 @@ struct cli_line {
     X(resume)                                                                  \
     X(retry)                                                                   \
     X(run)                                                                     \
+    X(serve)                                                                   \
     X(session)                                                                 \
     X(simulate)                                                                \
     X(skip)                                                                    \

@@ -9,14 +9,13 @@
 #include "view/lines.h"
 #include "view/model.h"
 #include "view/usage.h"
+#include "view/waiting.h"
 #include "work/owner.h"
 
 #include <string.h>
 
 enum {
     PEOPLE_MAX = 20, /* listed tasks that need attention */
-    GROUPS_MAX = 12, /* listed reasons for waiting */
-    NAMES_MAX = 3,   /* tasks named per reason */
     NAME_COLUMNS = 30,
     PARTS_MAX = 40, /* listed groups with parts, and their parts */
     DEPTH_MAX = 8,  /* deeper parts are not indented further */
@@ -275,57 +274,6 @@ static void add_people(struct strbuf *out,
     }
 }
 
-/* Tasks that wait for the same reason. */
-struct waiting_group {
-    char *text;
-    uint32_t count;
-    uint32_t first[NAMES_MAX]; /* indices in the plan */
-};
-
-struct waiting {
-    struct waiting_group groups[GROUPS_MAX];
-    uint32_t count;
-    uint32_t left; /* tasks with other reasons */
-};
-
-static void
-add_to_group(struct waiting *waiting, const struct strbuf *text, uint32_t task)
-{
-    uint32_t ix = 0;
-    while (ix < waiting->count &&
-           strcmp(waiting->groups[ix].text, strbuf_text(text)) != 0) {
-        ix++;
-    }
-    if (ix == GROUPS_MAX) {
-        waiting->left++;
-        return;
-    }
-    struct waiting_group *group = &waiting->groups[ix];
-    if (ix == waiting->count) {
-        waiting->count++;
-        group->text = mem_strndup(strbuf_text(text), text->len);
-    }
-    if (group->count < NAMES_MAX) {
-        group->first[group->count] = task;
-    }
-    group->count++;
-}
-
-/* Ready tasks come first: they wait only for capacity. */
-static void group_waiting(struct waiting *out, const struct model *model)
-{
-    uint32_t first = model->part_counts[MODEL_PEOPLE];
-    uint32_t end = first + model->part_counts[MODEL_READY] +
-                   model->part_counts[MODEL_WAITING];
-    for (uint32_t ix = first; ix < end; ix++) {
-        struct model_task task;
-        struct strbuf text = {0};
-        model->describe(model, model->rows[ix].task, &task, &text);
-        add_to_group(out, &text, model->rows[ix].task);
-        strbuf_release(&text);
-    }
-}
-
 static void add_group(struct strbuf *out,
                       const struct model *model,
                       const struct waiting_group *group)
@@ -341,23 +289,22 @@ static void add_group(struct strbuf *out,
     add_name(out, strbuf_text(&name));
     strbuf_release(&name);
     strbuf_addf(out, "%s (", group->text);
-    for (uint32_t n = 0; n < group->count && n < NAMES_MAX; n++) {
+    for (uint32_t n = 0; n < group->count && n < WAITING_NAMES; n++) {
         strbuf_addf(out,
                     "%s%s",
                     n > 0 ? ", " : "",
                     model->id(model, group->first[n]));
     }
-    strbuf_adds(out, group->count > NAMES_MAX ? ", ...)\n" : ")\n");
+    strbuf_adds(out, group->count > WAITING_NAMES ? ", ...)\n" : ")\n");
 }
 
 static void add_waiting(struct strbuf *out, const struct model *model)
 {
-    struct waiting waiting = {0};
-    group_waiting(&waiting, model);
+    struct waiting waiting;
+    waiting_fill(&waiting, model);
     strbuf_adds(out, waiting.count > 0 ? "  waiting:\n" : "");
     for (uint32_t ix = 0; ix < waiting.count; ix++) {
         add_group(out, model, &waiting.groups[ix]);
-        mem_free(waiting.groups[ix].text);
     }
     if (waiting.left > 0) {
         strbuf_addf(out,
@@ -365,6 +312,7 @@ static void add_waiting(struct strbuf *out, const struct model *model)
                     "all)\n",
                     waiting.left);
     }
+    waiting_release(&waiting);
 }
 
 /* Add the bases that are not merged, although `sync: merge` asks for it. */

@@ -117,6 +117,7 @@ void engine_free(struct engine *engine)
         mem_free(engine->providers[ix].reason);
     }
     mem_free(engine->providers);
+    request_release_recent(engine);
     mem_free(engine);
 }
 

@@ -253,6 +253,14 @@ struct engine_answer {
     char *json;
 };
 
+/* The answer to a request, in case it is sent again: whoever sent it may have
+ * lost patience before the answer came. */
+enum { ENGINE_RECENT = 64 };
+struct engine_recent {
+    char *key;
+    char *answer;
+};
+
 /* A program call whose directory is not needed any more. */
 struct engine_drop {
     char *run;
@@ -287,6 +295,8 @@ struct engine {
     bool secret_known;
     int64_t refused_ns;     /* since when these requests of sessions ... */
     uint32_t refused_count; /* ... were refused, and logged */
+    struct engine_recent *recent; /* the last answers, by number modulo */
+    uint64_t recent_count;
     struct rng nonces;
     int64_t now_ns;
     int64_t offset_ns;       /* from the world's clock to the engine's */
@@ -735,6 +745,7 @@ struct request_call {
 void request_apply(struct engine *engine,
                    const struct request_call *call,
                    const char *json);
+void request_release_recent(struct engine *engine);
 
 /* Whether no event in the run will come by itself. */
 static inline bool engine_is_quiet(const struct engine *engine, uint32_t run)

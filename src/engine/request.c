@@ -162,6 +162,47 @@ static void take_verb(struct request *request, struct strbuf *verb)
     request->verb = verb->len > 0 ? strbuf_text(verb) : request->verb;
 }
 
+/* Return the answer to a request of this key that was carried out lately, or
+ * NULL. The store has the older ones. */
+static const char *find_recent(const struct engine *engine, const char *key)
+{
+    for (uint32_t ix = 0;
+         key != NULL && engine->recent != NULL && ix < ENGINE_RECENT;
+         ix++) {
+        const struct engine_recent *recent = &engine->recent[ix];
+        if (recent->key != NULL && strcmp(recent->key, key) == 0) {
+            return recent->answer;
+        }
+    }
+    return NULL;
+}
+
+static void
+keep_recent(struct engine *engine, const char *key, const char *answer)
+{
+    if (key == NULL) {
+        return;
+    }
+    if (engine->recent == NULL) {
+        engine->recent = mem_zalloc(ENGINE_RECENT, sizeof(engine->recent[0]));
+    }
+    struct engine_recent *place =
+        &engine->recent[engine->recent_count++ % ENGINE_RECENT];
+    mem_free(place->key);
+    mem_free(place->answer);
+    place->key = mem_strdup(key);
+    place->answer = mem_strdup(answer);
+}
+
+void request_release_recent(struct engine *engine)
+{
+    for (uint32_t ix = 0; engine->recent != NULL && ix < ENGINE_RECENT; ix++) {
+        mem_free(engine->recent[ix].key);
+        mem_free(engine->recent[ix].answer);
+    }
+    mem_free(engine->recent);
+}
+
 void request_apply(struct engine *engine,
                    const struct request_call *call,
                    const char *json)
@@ -188,6 +229,13 @@ void request_apply(struct engine *engine,
         err = request_identify(&request);
         take_verb(&request, &verb);
     }
+    const char *known = request.session == NULL && !request.door && number == 0
+                            ? find_recent(engine, request_text(&request, "key"))
+                            : NULL;
+    if (err == ERR_OK && known != NULL) {
+        keep_answer(engine, call->id, mem_strdup(known));
+        goto out;
+    }
     if (err == ERR_OK && verb.len == 0) {
         err = diag_set(&request.diag, ERR_INVALID, "the request has no verb");
     } else if (err == ERR_OK) {
@@ -195,6 +243,7 @@ void request_apply(struct engine *engine,
     }
     crash_point("request-applied");
     char *answer = make_answer(&request, err);
+    keep_recent(engine, request_text(&request, "key"), answer);
     if (strcmp(request.verb, "ping") != 0 && !(request.silent && number == 0)) {
         note(&request,
              number,
@@ -206,6 +255,7 @@ void request_apply(struct engine *engine,
     } else {
         mem_free(answer); /* read from the store: no client waits for it */
     }
+out:
     json_decref(request.json);
     strbuf_release(&request.text);
     strbuf_release(&request.extra);

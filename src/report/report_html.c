@@ -20,7 +20,7 @@ static void add_head(struct strbuf *out, const struct report *report)
                 "<meta http-equiv=\"Content-Security-Policy\" "
                 "content=\"default-src 'none'; style-src 'unsafe-inline'; "
                 "script-src 'sha256-");
-    strbuf_adds(out, page_js_sha256);
+    strbuf_adds(out, PAGE_JS_SHA256);
     strbuf_adds(out,
                 "'; base-uri 'none'; form-action 'none'\">\n"
                 "<meta name=\"viewport\" content=\"width=device-width, "

@@ -33,12 +33,20 @@ enum err store_add_key(struct strbuf *out,
     for (size_t ix = 0; ix < sizeof(bytes); ix++) {
         (void)snprintf(key_out->text + 2 * ix, 3, "%02x", bytes[ix]);
     }
-    INVARIANT(strlen(key_out->text) == sizeof(key_out->text) - 1);
+    store_put_key(out, key_out, json);
+    return ERR_OK;
+}
+
+void store_put_key(struct strbuf *out,
+                   const struct store_key *key,
+                   const char *json)
+{
+    INVARIANT(json[0] == '{');
+    INVARIANT(strlen(key->text) == sizeof(key->text) - 1);
     struct jsonw writer = {.out = out};
     jsonw_object(&writer, NULL);
-    jsonw_text(&writer, "key", key_out->text);
+    jsonw_text(&writer, "key", key->text);
     jsonw_raw(&writer, NULL, json + 1); /* its members, and its end */
-    return ERR_OK;
 }
 
 enum err store_ping(struct store *store, int timeout_ms, struct diag *diag)

@@ -205,6 +205,11 @@ MUST_USE enum err store_add_key(struct strbuf *out,
                                 const char *json,
                                 struct diag *diag);
 
+/* The same with a key that exists. */
+void store_put_key(struct strbuf *out,
+                   const struct store_key *key,
+                   const char *json);
+
 /*
  * Send a request that has the key (engine/request.h) to the scheduler and wait
  * for the answer, which the caller frees. It is stored under the key, together

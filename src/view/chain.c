@@ -370,6 +370,21 @@ enum err chain_find(struct chain *out,
     return err;
 }
 
+enum err chain_in(struct chain *out,
+                  const struct glance *glance,
+                  const char *run,
+                  const char *name,
+                  struct diag *diag)
+{
+    struct chain_link link = {0};
+    *out = (struct chain){.glance = *glance};
+    enum err err = find_task(&out->glance, name, run, &link, diag);
+    if (err == ERR_OK) {
+        follow(out, link);
+    }
+    return err;
+}
+
 enum err chain_look(struct chain *out,
                     struct engine *engine,
                     int64_t wall_ns,
@@ -377,14 +392,9 @@ enum err chain_look(struct chain *out,
                     const char *name,
                     struct diag *diag)
 {
-    struct chain_link link = {0};
-    *out = (struct chain){0};
-    glance_of(&out->glance, engine, wall_ns);
-    enum err err = find_task(&out->glance, name, run, &link, diag);
-    if (err == ERR_OK) {
-        follow(out, link);
-    }
-    return err;
+    struct glance glance;
+    glance_of(&glance, engine, wall_ns);
+    return chain_in(out, &glance, run, name, diag);
 }
 
 void chain_release(struct chain *chain)

@@ -40,6 +40,13 @@ MUST_USE enum err chain_find(struct chain *out,
                              struct diag *diag);
 void chain_release(struct chain *chain);
 
+/* The same in a glance, which the chain borrows: do not release the chain. */
+MUST_USE enum err chain_in(struct chain *out,
+                           const struct glance *glance,
+                           const char *run,
+                           const char *name,
+                           struct diag *diag);
+
 /* The same in the engine of a scheduler, between two passes, for the run with
  * this id. The caller frees only the snapshot of its glance. */
 MUST_USE enum err chain_look(struct chain *out,

@@ -99,20 +99,69 @@ static enum err explain_silence(struct store *store, struct diag *diag)
     return ERR_TIMEOUT;
 }
 
+static enum err on_command(void *ctx, const struct store_command *command)
+{
+    char **answer = ctx;
+    if (command->answer != NULL) {
+        mem_free(*answer);
+        *answer = mem_strdup(command->answer);
+    }
+    return ERR_OK;
+}
+
+/* Add the key to a request: a new one, or that of the caller, whose answer may
+ * exist. */
+static enum err add_key(struct store *store,
+                        struct strbuf *out,
+                        struct store_key *key,
+                        bool chosen,
+                        const char *json,
+                        char **answer_out,
+                        struct diag *diag)
+{
+    static const struct store_visitor visitor = {.command = on_command};
+    if (!chosen) {
+        return store_add_key(out, key, json, diag);
+    }
+    const struct store_query query = {.key = key->text};
+    store_put_key(out, key, json);
+    return store_read(store, &query, &visitor, answer_out, NULL, diag);
+}
+
 enum err client_ask(const struct store_place *place,
                     const char *json,
                     char **answer_out,
                     struct diag *diag)
 {
+    return client_ask_once(place, json, NULL, answer_out, diag);
+}
+
+enum err client_ask_once(const struct store_place *place,
+                         const char *json,
+                         const struct store_key *chosen,
+                         char **answer_out,
+                         struct diag *diag)
+{
     *answer_out = NULL;
     struct store *store; /* must exist: a request creates no store */
-    struct store_key key;
+    struct store_key key = {0};
     struct strbuf keyed = {0};
+    if (chosen != NULL) {
+        key = *chosen;
+    }
     enum err err = store_open(&store, place->address, STORE_READ, diag);
     if (err == ERR_OK) {
-        err = store_add_key(&keyed, &key, json, diag);
+        err = add_key(store,
+                      &keyed,
+                      &key,
+                      chosen != NULL,
+                      json,
+                      answer_out,
+                      diag);
     }
-    for (int tries = 0; err == ERR_OK && tries < BUSY_TRIES; tries++) {
+    for (int tries = 0;
+         err == ERR_OK && *answer_out == NULL && tries < BUSY_TRIES;
+         tries++) {
         const char *request = strbuf_text(&keyed);
         err = store_ask(store, &key, request, ANSWER_MS, answer_out, diag);
         if (err != ERR_NOT_FOUND) {

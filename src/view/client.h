@@ -23,6 +23,14 @@ MUST_USE enum err client_ask(const struct store_place *place,
                              char **answer_out,
                              struct diag *diag);
 
+/* The same with a key of the caller's choice: a request of this key that was
+ * answered before gets that answer again. NULL: a new key. */
+MUST_USE enum err client_ask_once(const struct store_place *place,
+                                  const char *json,
+                                  const struct store_key *key,
+                                  char **answer_out,
+                                  struct diag *diag);
+
 /* State of a store at one moment, read only. */
 struct client_view {
     struct store *store;

@@ -61,6 +61,9 @@ static void drop_lines(struct top_look *look, uint32_t count)
         mem_free(look->lines[ix].text);
     }
     look->line_count -= count;
+    if (look->line_count == 0) {
+        return;
+    }
     memmove(look->lines,
             look->lines + count,
             look->line_count * sizeof(look->lines[0]));
@@ -244,4 +247,14 @@ const struct model *top_look_model(struct top_look *look)
     look->model.events = look->lines;
     look->model.event_count = look->line_count;
     return &look->model;
+}
+
+const struct glance *top_look_glance(const struct top_look *look)
+{
+    return look->seen ? &look->glance : NULL;
+}
+
+const struct store_info *top_look_info(const struct top_look *look)
+{
+    return &look->info;
 }

@@ -30,6 +30,14 @@ top_look_again(struct top_look *look, const char *run, struct diag *diag);
 /* Show another of the known runs. */
 void top_look_show(struct top_look *look, const char *run);
 
+/* Return what the model is made of, without an open store; borrowed until the
+ * next refresh. NULL: no refresh has succeeded. */
+const struct glance *top_look_glance(const struct top_look *look);
+
+/* Return the transactions of the store as of the last refresh, and the last
+ * event then. */
+const struct store_info *top_look_info(const struct top_look *look);
+
 /* Return the model with the current time; borrowed until the next refresh. */
 const struct model *top_look_model(struct top_look *look);
 

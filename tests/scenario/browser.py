@@ -80,7 +80,7 @@ class Browser:
             self.events.append(answer)
 
     def open(self, path, **options):
-        """Open a file in a page of its own."""
+        """Open a file or an address in a page of its own."""
         return Page(self, path, **options)
 
     def close(self):
@@ -110,7 +110,7 @@ class Page:
 
     def __init__(self, browser, path, scripts=True, dark=False, width=1280, height=900):
         self.browser = browser
-        self.url = f"file://{path}"
+        self.url = path if str(path).startswith("http:") else f"file://{path}"
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         attached = browser.call("Target.attachToTarget", targetId=target, flatten=True)
         self.session = attached["sessionId"]

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "http/form.h"
+
+#include "base/jsonw.h"
+#include "base/macros.h"
+#include "base/utf8.h"
+#include "http/route.h"
+
+#include <string.h>
+
+/* The fields of a form. */
+enum field {
+    FIELD_VERB,
+    FIELD_RUN,
+    FIELD_TASK,
+    FIELD_TEXT,
+    FIELD_STEP,
+    FIELD_BACK,
+    FIELD_COUNT
+};
+
+static const char *const names[] = {
+    [FIELD_VERB] = "verb",
+    [FIELD_RUN] = "run",
+    [FIELD_TASK] = "task",
+    [FIELD_TEXT] = "text",
+    [FIELD_STEP] = "step",
+    [FIELD_BACK] = "back",
+};
+
+/* What the page can order; `text`: it takes one. */
+static const struct {
+    const char *verb;
+    bool text;
+} verbs[] = {
+    {"answer", true},
+    {"approve", true},
+    {"cancel", false},
+    {"cap", false},
+    {"first", false},
+    {"hold", false},
+    {"pause", false},
+    {"release", false},
+    {"resume", false},
+    {"retry", false},
+    {"skip", false},
+    {"tell", true},
+};
+
+/* Decode a value; false: it is malformed. Browsers send CR LF. */
+static bool decode(struct strbuf *out, const char *text, size_t len)
+{
+    struct strbuf raw = {0};
+    bool good = route_decode(&raw, text, len, true);
+    for (size_t ix = 0; ix < raw.len; ix++) {
+        good = good && raw.text[ix] != '\0';
+        if (raw.text[ix] != '\r') {
+            strbuf_add(out, raw.text + ix, 1);
+        }
+    }
+    strbuf_release(&raw);
+    return good && utf8_is_valid(strbuf_text(out), out->len);
+}
+
+/* Read "name=value&..." into the fields. */
+static bool
+read_fields(struct strbuf fields[FIELD_COUNT], const char *body, size_t len)
+{
+    const char *end = body + len;
+    bool good = true;
+    for (const char *at = body; at < end && good;) {
+        const char *stop = memchr(at, '&', (size_t)(end - at));
+        stop = stop != NULL ? stop : end;
+        const char *equals = memchr(at, '=', (size_t)(stop - at));
+        for (size_t ix = 0; equals != NULL && ix < FIELD_COUNT; ix++) {
+            size_t name = (size_t)(equals - at);
+            if (name == strlen(names[ix]) &&
+                strncmp(names[ix], at, name) == 0 && fields[ix].len == 0) {
+                good = decode(&fields[ix],
+                              equals + 1,
+                              (size_t)(stop - equals) - 1);
+            }
+        }
+        at = stop < end ? stop + 1 : end;
+    }
+    return good;
+}
+
+/* Whether to go back there: a path of this server, and nothing else. */
+static bool is_path(const char *text)
+{
+    return text[0] == '/' && text[1] != '/' && text[1] != '\\' &&
+           strpbrk(text, "\n\t\\\"<> ") == NULL;
+}
+
+static void
+add_json(struct strbuf *out, const struct strbuf fields[FIELD_COUNT], bool text)
+{
+    struct jsonw json = {.out = out};
+    const char *step = strbuf_text(&fields[FIELD_STEP]);
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "verb", strbuf_text(&fields[FIELD_VERB]));
+    if (fields[FIELD_RUN].len > 0) {
+        jsonw_text(&json, "run", strbuf_text(&fields[FIELD_RUN]));
+    }
+    if (fields[FIELD_TASK].len > 0) {
+        jsonw_text(&json, "task", strbuf_text(&fields[FIELD_TASK]));
+    }
+    if (text && fields[FIELD_TEXT].len > 0) {
+        jsonw_text(&json, "text", strbuf_text(&fields[FIELD_TEXT]));
+    }
+    if (step[0] != '\0') {
+        jsonw_int(&json, "step", step[0] == '-' ? -1 : 1);
+    }
+    jsonw_object_end(&json);
+}
+
+enum err form_read(struct form_order *out,
+                   const char *body,
+                   size_t len,
+                   struct diag *diag)
+{
+    struct strbuf fields[FIELD_COUNT] = {{0}};
+    enum err err = ERR_OK;
+    *out = (struct form_order){0};
+    if (!read_fields(fields, body, len)) {
+        err = diag_set(diag, ERR_INVALID, "the form is malformed");
+    }
+    const char *back = strbuf_text(&fields[FIELD_BACK]);
+    strbuf_adds(&out->back, is_path(back) ? back : "/");
+    size_t ix = 0;
+    while (ix < ARRAY_COUNT(verbs) &&
+           strcmp(verbs[ix].verb, strbuf_text(&fields[FIELD_VERB])) != 0) {
+        ix++;
+    }
+    if (err == ERR_OK && ix == ARRAY_COUNT(verbs)) {
+        err = diag_set(diag, ERR_INVALID, "the page has no such order");
+    }
+    if (err == ERR_OK) {
+        add_json(&out->json, fields, verbs[ix].text);
+    }
+    for (ix = 0; ix < FIELD_COUNT; ix++) {
+        strbuf_release(&fields[ix]);
+    }
+    return err;
+}
+
+void form_release(struct form_order *order)
+{
+    strbuf_release(&order->json);
+    strbuf_release(&order->back);
+}
