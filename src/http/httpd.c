@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -214,9 +215,10 @@ static enum MHD_Result respond(struct http_exchange *exchange)
         return MHD_NO;
     }
     add_headers(made, response);
-    if (exchange->refused != 0) {
-        (void)MHD_add_response_header(made, "Connection", "close");
-    }
+    /* Requests that libmicrohttpd reads in another way than a proxy before us,
+     * such as folded headers, would let a client hide one request in another:
+     * no second one is read. */
+    (void)MHD_add_response_header(made, "Connection", "close");
     set_phase(exchange->peer, PHASE_WRITE);
     enum MHD_Result result = MHD_queue_response(exchange->connection,
                                                 (unsigned)response->status,
@@ -245,6 +247,7 @@ static enum MHD_Result refuse(struct http_exchange *exchange)
 
 struct headers {
     uint32_t lengths;
+    uint32_t hosts;
     bool encoded;   /* the body */
     bool malformed; /* a name, or a parameter */
 };
@@ -262,6 +265,7 @@ static enum MHD_Result count_header(void *ctx,
     (void)value;
     headers->malformed = headers->malformed || name[0] == '\0' ||
                          strspn(name, token) != strlen(name);
+    headers->hosts += strcasecmp(name, "Host") == 0 ? 1 : 0;
     headers->lengths += strcasecmp(name, "Content-Length") == 0 ? 1 : 0;
     headers->encoded =
         headers->encoded || strcasecmp(name, "Transfer-Encoding") == 0;
@@ -298,7 +302,8 @@ static int check_head(struct MHD_Connection *connection, const char *path)
                                     check_query,
                                     &headers);
     bool bad = headers.encoded || headers.malformed || headers.lengths > 1 ||
-               path[0] != '/' || strstr(path, "%00") != NULL;
+               headers.hosts > 1 || path[0] != '/' ||
+               strstr(path, "%00") != NULL;
     return bad ? MHD_HTTP_BAD_REQUEST : 0;
 }
 
@@ -491,6 +496,15 @@ static void end_gone(struct httpd *httpd)
     }
 }
 
+/* Whether a client has closed its side and everything it sent was read. */
+static bool has_gone(const struct peer *peer)
+{
+    struct pollfd poll_fd = {.fd = peer->fd, .events = POLLRDHUP};
+    int unread = 0;
+    return poll(&poll_fd, 1, 0) > 0 &&
+           ioctl(peer->fd, FIONREAD, &unread) == 0 && unread == 0;
+}
+
 /* Shut down connections that are past their deadlines. */
 static void sweep(struct httpd *httpd)
 {
@@ -502,7 +516,8 @@ static void sweep(struct httpd *httpd)
     end_gone(httpd);
     for (struct peer *peer = httpd->peers; peer != NULL; peer = peer->next) {
         int64_t age_ns = now_ns - peer->since_ns;
-        if ((peer->phase == PHASE_READ && age_ns > READ_NS) ||
+        if ((peer->phase == PHASE_READ &&
+             (age_ns > READ_NS || has_gone(peer))) ||
             (peer->phase == PHASE_WRITE && age_ns > WRITE_NS)) {
             (void)shutdown(peer->fd, SHUT_RDWR);
         }
