@@ -2,6 +2,7 @@
 #include "http/page.h"
 
 #include "base/duration.h"
+#include "base/invariant.h"
 #include "base/xml.h"
 #include "http/assets/assets.h"
 #include "view/waiting.h"
@@ -96,6 +97,14 @@ static void open_part(struct strbuf *out, const char *id, const char *title)
 static const struct model_run *shown_run(const struct model *model)
 {
     return model->run != MODEL_NONE ? &model->runs[model->run] : NULL;
+}
+
+/* The same for parts that only a run has. */
+static const struct model_run *its_run(const struct model *model)
+{
+    const struct model_run *run = shown_run(model);
+    INVARIANT(run != NULL);
+    return run;
 }
 
 /* --- header ------------------------------------------------------------- */
@@ -218,7 +227,7 @@ static void add_person(struct strbuf *out,
 {
     struct model_task task;
     struct strbuf reason = {0};
-    const struct model_run *run = shown_run(model);
+    const struct model_run *run = its_run(model);
     model->describe(model, ix, &task, &reason);
     const char *said = engine_reason(glance->view.engine, model->shown, ix);
     strbuf_adds(out, "<li>");
@@ -276,7 +285,7 @@ static void add_needs(struct strbuf *out,
 
 static void add_slots(struct strbuf *out, const struct model *model)
 {
-    const struct model_run *run = shown_run(model);
+    const struct model_run *run = its_run(model);
     open_part(out, "slots", "Running");
     strbuf_addf(out, " (%u)</h2><ul>", model->slot_count);
     for (uint32_t ix = 0; ix < model->slot_count && ix < SLOTS_MAX; ix++) {
@@ -309,7 +318,7 @@ static void add_slots(struct strbuf *out, const struct model *model)
 static void add_waiting(struct strbuf *out, const struct model *model)
 {
     struct waiting waiting;
-    const struct model_run *run = shown_run(model);
+    const struct model_run *run = its_run(model);
     waiting_fill(&waiting, model);
     open_part(out, "waiting", "Waiting");
     strbuf_adds(out, "</h2><ul>");
@@ -408,7 +417,7 @@ static void add_tasks(struct strbuf *out,
                       const struct glance *glance,
                       const struct page_query *query)
 {
-    const struct model_run *run = shown_run(model);
+    const struct model_run *run = its_run(model);
     uint32_t count = run->task_count;
     uint32_t given = 0;
     uint32_t ix = query->after == UINT32_MAX ? 0 : query->after + 1;
