@@ -223,7 +223,8 @@ static void look(struct view *view)
 {
     int64_t begin_ns = clock_boot_ns();
     struct diag ignored;
-    if (top_look_again(view->look, view->top.run, &ignored) == ERR_OK) {
+    top_look_show(view->look, view->top.run);
+    if (top_look_again(view->look, &ignored) == ERR_OK) {
         top_update(&view->top, top_look_model(view->look));
     }
     int64_t end_ns = clock_boot_ns();
@@ -401,8 +402,14 @@ static int watch(struct view *view)
 {
     struct diag diag = {0};
     const struct glance_options *wanted = &view->line.wanted;
-    view->look = top_look_new(&view->place, wanted->run, &wanted->labels);
-    enum err err = top_look_again(view->look, NULL, &diag);
+    view->look = top_look_new(&(struct top_look_options){
+        .place = &view->place,
+        .only = wanted->run,
+        .labels = wanted->labels,
+        .times = true,
+        .forecast = true,
+    });
+    enum err err = top_look_again(view->look, &diag);
     if (err != ERR_OK) {
         return cli_fail_store(view->line.command, err, &diag);
     }

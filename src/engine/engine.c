@@ -44,6 +44,7 @@ struct engine *engine_new(const struct engine_options *options)
     rng_init(&engine->nonces, options->seed);
     engine->wall_ns = options->wall_ns;
     engine->update = options->update;
+    engine->spare = options->spare;
     engine->sched = sched_new();
     engine->load = load_new(engine->sched);
     engine->retry_ns = SCHED_NEVER;

@@ -101,6 +101,12 @@ struct engine_options {
      * changes work that is done or in flight. Borrowed while loading.
      */
     struct engine_update *update;
+    /*
+     * NULL, or an engine that was loaded from the same store before and is not
+     * used any more: engine_load() takes its plans instead of reading equal
+     * texts again. Free it before the new engine.
+     */
+    struct engine *spare;
 };
 
 struct engine;

@@ -304,6 +304,7 @@ struct engine {
     int64_t clock_offset_ns; /* from the engine's clock to the wall clock, as
                                 the times of plans were loaded */
     struct store_info info;
+    struct engine *spare; /* see struct engine_options; NULL: none */
     struct plan *offered; /* see engine_offer_plan(); NULL: none */
     struct plan_source offered_source;
     uint64_t version; /* of the last task row */

@@ -124,6 +124,30 @@ static enum err on_run(void *ctx, const struct store_run *row)
     return ERR_OK;
 }
 
+/* Take the plan that an engine before this one has read from the same text, if
+ * nothing was added to it. */
+static bool take_spare(struct engine *engine, struct engine_run *run)
+{
+    struct engine *spare = engine->spare;
+    for (uint32_t ix = 0; spare != NULL && ix < spare->run_count; ix++) {
+        struct engine_run *other = &spare->runs[ix];
+        if (other->number == run->number && other->plan != NULL &&
+            other->fragment_count == 0 &&
+            other->processors == run->processors &&
+            other->rules == run->rules &&
+            other->base_gates == run->base_gates &&
+            other->text_bytes == run->text_bytes &&
+            memcmp(other->text, run->text, run->text_bytes) == 0 &&
+            strcmp(other->file, run->file) == 0) {
+            usage_release(other); /* it counts by the plan */
+            run->plan = other->plan;
+            other->plan = NULL;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Load the plan of a run, which is its first text. */
 static enum err load_text(struct loading *loading,
                           uint32_t ix,
@@ -134,7 +158,8 @@ static enum err load_text(struct loading *loading,
     INVARIANT(!loading->texts_read);
     run->text = mem_strndup(row->text, row->text_bytes);
     run->text_bytes = row->text_bytes;
-    if (runs_read_plan(run, &diag) != ERR_OK) {
+    if (!take_spare(loading->engine, run) &&
+        runs_read_plan(run, &diag) != ERR_OK) {
         return diag_set(loading->diag,
                         ERR_CORRUPT,
                         "cannot parse the stored plan of run \"%s\": %s",
@@ -742,6 +767,7 @@ enum err engine_load(struct engine *engine,
         err = restore(&loading);
     }
     release(&loading);
+    engine->spare = NULL;
     return err;
 }
 

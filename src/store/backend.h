@@ -30,6 +30,9 @@ struct store_ops {
     enum err (*owner)(struct store *store,
                       struct store_owner *out,
                       struct diag *diag);
+    enum err (*mark)(struct store *store,
+                     struct store_mark *out,
+                     struct diag *diag);
     enum err (*take)(struct store *store,
                      const struct store_owner *self,
                      uint64_t *epoch_out,

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
@@ -176,6 +177,40 @@ get_owner(struct store *base, struct store_owner *out, struct diag *diag)
     return err;
 }
 
+/* Time after which a change of a file surely has another time stamp: file
+ * systems use the tick of the kernel, up to 10 ms. */
+#define TICK_NS (50 * MS_NS)
+
+/* A commit appends to the log of SQLite, or overwrites it from its start. */
+static enum err
+get_mark(struct store *base, struct store_mark *out, struct diag *diag)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    struct strbuf log = {0};
+    struct stat stats[2] = {0};
+    strbuf_addf(&log, "%s-wal", store->path);
+    bool known = stat(store->path, &stats[0]) == 0 &&
+                 (stat(strbuf_text(&log), &stats[1]) == 0 || errno == ENOENT);
+    int error = errno;
+    strbuf_release(&log);
+    if (!known) {
+        (void)system_error(diag, "inspect", store->path, error);
+        return error == ENOENT ? ERR_NOT_FOUND : ERR_IO;
+    }
+    out->place[0] = (uint64_t)stats[0].st_dev;
+    out->place[1] = (uint64_t)stats[0].st_ino;
+    out->settled = true;
+    for (uint32_t ix = 0; ix < 2; ix++) {
+        int64_t at_ns =
+            stats[ix].st_mtim.tv_sec * SECOND_NS + stats[ix].st_mtim.tv_nsec;
+        int64_t age_ns = clock_wall_ns() - at_ns;
+        out->state[2 * ix] = (uint64_t)stats[ix].st_size;
+        out->state[2 * ix + 1] = (uint64_t)at_ns;
+        out->settled = out->settled && age_ns > TICK_NS;
+    }
+    return ERR_OK;
+}
+
 /* Report who has the lock. */
 static enum err name_owner(struct sqlite_store *store, struct diag *diag)
 {
@@ -301,6 +336,7 @@ static const struct store_ops store_sqlite_ops = {
     .name = "sqlite",
     .close = close_store,
     .owner = get_owner,
+    .mark = get_mark,
     .take = take,
     .beat = beat,
     .hold = sqlite_hold,

@@ -76,6 +76,13 @@ enum err store_take(struct store *store,
     return err;
 }
 
+enum err
+store_mark(struct store *store, struct store_mark *out, struct diag *diag)
+{
+    *out = (struct store_mark){0};
+    return store->ops->mark(store, out, diag);
+}
+
 static enum err check_taken(const struct store *store, struct diag *diag)
 {
     return store->epoch > 0 ? ERR_OK

@@ -160,6 +160,21 @@ MUST_USE enum err store_read(struct store *store,
                              struct diag *diag);
 
 /*
+ * A hint whether the store has changed, much cheaper than reading: two equal
+ * marks, of which the first is settled, mean that no batch was written between
+ * them. Another `place` means that another database is at the address now.
+ */
+struct store_mark {
+    uint64_t place[2];
+    uint64_t state[4];
+    bool settled; /* a later change will have another mark */
+};
+
+/* Take a mark. ERR_NOT_FOUND: the database has vanished. */
+MUST_USE enum err
+store_mark(struct store *store, struct store_mark *out, struct diag *diag);
+
+/*
  * Apply a batch, durably. A batch without changes is a heartbeat: it shows that
  * the scheduler lives, and its trouble, costs no disk space and no commit, and
  * works on a full disk. ERR_CONFLICT: this process is no longer the scheduler,

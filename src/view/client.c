@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "engine/loop.h"
 #include "view/session_look.h"
@@ -215,10 +216,20 @@ enum err client_look(struct client_view *out,
                      const struct store_query *query,
                      struct diag *diag)
 {
+    return client_look_again(out, place, query, NULL, diag);
+}
+
+enum err client_look_again(struct client_view *out,
+                           const struct store_place *place,
+                           const struct store_query *query,
+                           struct engine *spare,
+                           struct diag *diag)
+{
     enum err err = open_view(out, place, diag);
     if (err == ERR_OK) {
         out->engine = engine_new(&(struct engine_options){
             .wall_ns = clock_wall_ns(),
+            .spare = spare,
         });
         err = engine_load(out->engine, out->store, query, diag);
     }
@@ -247,11 +258,22 @@ enum err client_peek(struct client_view *out,
                      struct store_info *info_out,
                      struct diag *diag)
 {
+    *out = (struct client_view){0};
+    enum err err = store_open(&out->store, place->address, STORE_READ, diag);
+    return err == ERR_OK ? client_peek_again(out, info_out, diag) : err;
+}
+
+enum err client_peek_again(struct client_view *view,
+                           struct store_info *info_out,
+                           struct diag *diag)
+{
     static const struct store_visitor nothing = {0};
     struct store_query query = {0};
-    enum err err = open_view(out, place, diag);
+    INVARIANT(view->store != NULL && view->engine == NULL);
+    *view = (struct client_view){.store = view->store};
+    enum err err = look_at_owner(view, diag);
     if (err == ERR_OK) {
-        err = store_read(out->store, &query, &nothing, NULL, info_out, diag);
+        err = store_read(view->store, &query, &nothing, NULL, info_out, diag);
     }
     return err;
 }

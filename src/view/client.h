@@ -47,6 +47,14 @@ MUST_USE enum err client_look(struct client_view *out,
                               const struct store_query *query,
                               struct diag *diag);
 
+/* The same with an engine of an earlier view, which is not used any more, or
+ * NULL; see struct engine_options. */
+MUST_USE enum err client_look_again(struct client_view *out,
+                                    const struct store_place *place,
+                                    const struct store_query *query,
+                                    struct engine *spare,
+                                    struct diag *diag);
+
 /* Load the unfinished runs as an update would change them, and fill in the
  * differences. On error the update is impossible, see engine/engine.h. */
 MUST_USE enum err client_look_ahead(const struct store_place *place,
@@ -59,6 +67,11 @@ MUST_USE enum err client_peek(struct client_view *out,
                               const struct store_place *place,
                               struct store_info *info_out,
                               struct diag *diag);
+
+/* The same again, for a view whose store is open. */
+MUST_USE enum err client_peek_again(struct client_view *view,
+                                    struct store_info *info_out,
+                                    struct diag *diag);
 void client_view_release(struct client_view *view);
 
 /* State of the scheduler in one word, stable, for JSON: "none", "stopped",

@@ -293,6 +293,20 @@ void eta_free(struct eta *eta)
     }
 }
 
+struct eta *eta_copy(const struct eta *eta)
+{
+    if (eta == NULL) {
+        return NULL;
+    }
+    struct eta *copy = mem_zalloc(1, sizeof(*copy));
+    *copy = *eta;
+    copy->runs = mem_zalloc(eta->run_count, sizeof(copy->runs[0]));
+    for (uint32_t ix = 0; ix < eta->run_count; ix++) {
+        copy->runs[ix] = eta->runs[ix];
+    }
+    return copy;
+}
+
 struct eta_end eta_find(const struct eta *eta, uint32_t number)
 {
     for (uint32_t ix = 0; eta != NULL && ix < eta->run_count; ix++) {

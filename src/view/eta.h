@@ -50,6 +50,9 @@ struct eta *eta_new(const struct engine *engine, int64_t wall_ns);
 /* Free it. NULL is allowed. */
 void eta_free(struct eta *eta);
 
+/* Return a copy, or NULL of NULL. */
+struct eta *eta_copy(const struct eta *eta);
+
 /* Return the forecast for the run with this number in the store; `runs` is 0 if
  * there is none. NULL is allowed. */
 struct eta_end eta_find(const struct eta *eta, uint32_t number);

@@ -62,7 +62,11 @@ enum err glance_take(struct glance *out,
     };
     enum err err = store_place_find(&out->place, options->store, false, diag);
     if (err == ERR_OK) {
-        err = client_look(&out->view, &out->place, &query, diag);
+        err = client_look_again(&out->view,
+                                &out->place,
+                                &query,
+                                options->spare,
+                                diag);
     }
     if (err == ERR_OK && run != NULL && !query.finished &&
         engine_find_run(out->view.engine, run) == STORE_NONE) {

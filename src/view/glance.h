@@ -40,6 +40,7 @@ struct glance_options {
     bool alone; /* load only the named run; for a finished run, which waits for
                    no other */
     bool forecast;        /* forecast the ends of the runs */
+    struct engine *spare; /* see client_look_again(); or NULL */
     struct labels labels; /* show only these tasks, where tasks are listed */
 };
 

@@ -242,6 +242,12 @@ static const char *task_id(const struct model *model, uint32_t task)
     return engine_run(glance->view.engine, run).plan->tasks[task].id;
 }
 
+static struct reason reason_of(const struct model *model, uint32_t task)
+{
+    const struct glance *glance = model->ctx;
+    return snapshot_reason(glance->snapshot, model->shown, task);
+}
+
 static void describe(const struct model *model,
                      uint32_t task,
                      struct model_task *out,
@@ -410,6 +416,7 @@ void model_fill(struct model *model,
     model->ctx = glance;
     model->wall_ns = glance->wall_ns;
     model->id = task_id;
+    model->reason = reason_of;
     model->describe = describe;
     model->labels = glance->labels.count > 0 ? &glance->labels : NULL;
     model->run = MODEL_NONE;
@@ -452,7 +459,9 @@ void model_release(struct model *model)
     };
 }
 
-bool model_add_scheduler(struct strbuf *out, const struct client_view *view)
+bool model_add_scheduler(struct strbuf *out,
+                         const struct client_view *view,
+                         bool aged)
 {
     if (!view->owned) {
         strbuf_adds(
@@ -467,8 +476,10 @@ bool model_add_scheduler(struct strbuf *out, const struct client_view *view)
         return false;
     }
     if (view->silent_ns > 0) {
-        strbuf_adds(out, " has been SILENT for ");
-        duration_add(out, view->silent_ns);
+        strbuf_adds(out, aged ? " has been SILENT for " : " is SILENT");
+        if (aged) {
+            duration_add(out, view->silent_ns);
+        }
         return false;
     }
     if (view->owner.trouble[0] != '\0') {
@@ -479,7 +490,7 @@ bool model_add_scheduler(struct strbuf *out, const struct client_view *view)
     strbuf_adds(out, " on ");
     plain_add(out, view->owner.host);
     strbuf_adds(out, ", alive");
-    if (view->owner.age_ns >= 0) {
+    if (aged && view->owner.age_ns >= 0) {
         strbuf_adds(out, " for ");
         duration_add(out, view->owner.age_ns);
     }

@@ -185,6 +185,8 @@ struct model {
     const void *ctx;
     /* Return the id of a task of the shown run. */
     const char *(*id)(const struct model *model, uint32_t task);
+    /* Return why a task is not running. */
+    struct reason (*reason)(const struct model *model, uint32_t task);
     /* Describe a task; append its reason as plain text. */
     void (*describe)(const struct model *model,
                      uint32_t task,
@@ -227,8 +229,10 @@ model_part_of(const struct glance *glance, uint32_t run, uint32_t task);
 uint32_t model_current(const struct model *model,
                        const struct model_issue *issue);
 
-/* Append the scheduler state as one line for a narrow terminal; return whether
- * the scheduler is alive and healthy. */
-bool model_add_scheduler(struct strbuf *out, const struct client_view *view);
+/* Append the scheduler state as one line for a narrow terminal, `aged`: with
+ * times that pass; return whether the scheduler is alive and healthy. */
+bool model_add_scheduler(struct strbuf *out,
+                         const struct client_view *view,
+                         bool aged);
 
 #endif /* VIEW_MODEL_H */

@@ -5,27 +5,52 @@
 
 #include <string.h>
 
-static void
-add_to_group(struct waiting *waiting, const struct strbuf *text, uint32_t task)
+/* Whether two reasons are the same. Names are those of one engine, so equal
+ * ones are one string. */
+static bool is_same(const struct reason *a, const struct reason *b)
 {
-    uint32_t ix = 0;
-    while (ix < waiting->count &&
-           strcmp(waiting->groups[ix].text, strbuf_text(text)) != 0) {
-        ix++;
-    }
-    if (ix == WAITING_GROUPS) {
-        waiting->left++;
-        return;
-    }
-    struct waiting_group *group = &waiting->groups[ix];
-    if (ix == waiting->count) {
-        waiting->count++;
-        group->text = mem_strndup(strbuf_text(text), text->len);
-    }
+    return a->code == b->code && a->task == b->task && a->run == b->run &&
+           a->group == b->group && a->limit == b->limit &&
+           a->limit_class == b->limit_class && a->provider == b->provider &&
+           a->until_ns == b->until_ns && a->parked == b->parked &&
+           a->held == b->held && a->on == b->on && a->of == b->of &&
+           a->stop == b->stop && a->stopped == b->stopped;
+}
+
+static void add_to_group(struct waiting_group *group, uint32_t task)
+{
     if (group->count < WAITING_NAMES) {
         group->first[group->count] = task;
     }
     group->count++;
+}
+
+/* Find the group of a reason by its words, or begin one. Words are made only
+ * while there are few groups: a plan may have a reason for each task. */
+static struct waiting_group *find_group(struct waiting *waiting,
+                                        const struct model *model,
+                                        const struct reason *reason,
+                                        uint32_t task)
+{
+    struct model_task ignored;
+    struct strbuf text = {0};
+    uint32_t ix = 0;
+    if (waiting->count == WAITING_GROUPS) {
+        return NULL;
+    }
+    model->describe(model, task, &ignored, &text);
+    while (ix < waiting->count &&
+           strcmp(waiting->groups[ix].text, strbuf_text(&text)) != 0) {
+        ix++;
+    }
+    if (ix == waiting->count) {
+        waiting->groups[waiting->count++] = (struct waiting_group){
+            .text = mem_strdup(strbuf_text(&text)),
+            .reason = *reason,
+        };
+    }
+    strbuf_release(&text);
+    return &waiting->groups[ix];
 }
 
 void waiting_fill(struct waiting *out, const struct model *model)
@@ -34,12 +59,21 @@ void waiting_fill(struct waiting *out, const struct model *model)
     uint32_t first = model->part_counts[MODEL_PEOPLE];
     uint32_t end = first + model->part_counts[MODEL_READY] +
                    model->part_counts[MODEL_WAITING];
-    for (uint32_t ix = first; ix < end; ix++) {
-        struct model_task task;
-        struct strbuf text = {0};
-        model->describe(model, model->rows[ix].task, &task, &text);
-        add_to_group(out, &text, model->rows[ix].task);
-        strbuf_release(&text);
+    for (uint32_t row = first; row < end; row++) {
+        uint32_t task = model->rows[row].task;
+        struct reason reason = model->reason(model, task);
+        uint32_t ix = 0;
+        while (ix < out->count && !is_same(&out->groups[ix].reason, &reason)) {
+            ix++;
+        }
+        struct waiting_group *group =
+            ix < out->count ? &out->groups[ix]
+                            : find_group(out, model, &reason, task);
+        if (group != NULL) {
+            add_to_group(group, task);
+        } else {
+            out->left++;
+        }
     }
 }
 

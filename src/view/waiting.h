@@ -13,6 +13,7 @@ enum {
 /* Tasks that wait for the same reason. */
 struct waiting_group {
     char *text;
+    struct reason reason; /* of the first of them */
     uint32_t count;
     uint32_t first[WAITING_NAMES]; /* indices in the plan */
 };
