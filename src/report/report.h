@@ -13,6 +13,9 @@
 /* Append one self-contained HTML file, which loads nothing. */
 void report_html(struct strbuf *out, const struct report *report);
 
+/* The policy that the page states for itself, for a server to state, too. */
+const char *report_html_policy(void);
+
 /* Append a summary in Markdown. */
 void report_md(struct strbuf *out, const struct report *report);
 

@@ -12,6 +12,13 @@
 
 enum { TIMELINE_WIDTH = 1184 };
 
+const char *report_html_policy(void)
+{
+    return "default-src 'none'; style-src 'unsafe-inline'; script-src "
+           "'sha256-" PAGE_JS_SHA256
+           "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+}
+
 static void add_head(struct strbuf *out, const struct report *report)
 {
     strbuf_adds(out,
