@@ -9,6 +9,7 @@
 #ifndef HTTP_API_H
 #define HTTP_API_H
 
+#include "http/desk.h"
 #include "http/gate.h"
 #include "http/httpd.h"
 #include "http/orders.h"
@@ -16,10 +17,12 @@
 
 /* All of it is borrowed. */
 struct api {
+    struct desk *desk; /* for slow reading */
     struct source *source;
     struct gate *gate;
     struct orders *orders;
     struct httpd *httpd; /* NULL until it is open */
+    int64_t seen_ns;     /* see http/seen.h */
 };
 
 /* Answer a request: a handler for httpd, whose context is a struct api. */

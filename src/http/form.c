@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "http/route.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The fields of a form. */
@@ -15,6 +16,7 @@ enum field {
     FIELD_TASK,
     FIELD_TEXT,
     FIELD_STEP,
+    FIELD_SEEN,
     FIELD_BACK,
     FIELD_COUNT
 };
@@ -25,6 +27,7 @@ static const char *const names[] = {
     [FIELD_TASK] = "task",
     [FIELD_TEXT] = "text",
     [FIELD_STEP] = "step",
+    [FIELD_SEEN] = "seen",
     [FIELD_BACK] = "back",
 };
 
@@ -37,12 +40,15 @@ static const struct {
     {"approve", true},
     {"cancel", false},
     {"cap", false},
+    {"drain", false},
     {"first", false},
     {"hold", false},
     {"pause", false},
     {"release", false},
     {"resume", false},
     {"retry", false},
+    {"rework", true},
+    {"seen", false},
     {"skip", false},
     {"tell", true},
 };
@@ -86,6 +92,14 @@ read_fields(struct strbuf fields[FIELD_COUNT], const char *body, size_t len)
     return good;
 }
 
+/* Append a value of a query. */
+static void add_escaped(struct strbuf *out, const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        strbuf_addf(out, "%%%02X", (unsigned)(unsigned char)*at);
+    }
+}
+
 /* Whether to go back there: a path of this server, and nothing else. */
 static bool is_path(const char *text)
 {
@@ -127,7 +141,10 @@ enum err form_read(struct form_order *out,
         err = diag_set(diag, ERR_INVALID, "the form is malformed");
     }
     const char *back = strbuf_text(&fields[FIELD_BACK]);
-    strbuf_adds(&out->back, is_path(back) ? back : "/");
+    strbuf_adds(&out->back, is_path(back) ? back : "/?run=");
+    if (!is_path(back)) {
+        add_escaped(&out->back, strbuf_text(&fields[FIELD_RUN]));
+    }
     size_t ix = 0;
     while (ix < ARRAY_COUNT(verbs) &&
            strcmp(verbs[ix].verb, strbuf_text(&fields[FIELD_VERB])) != 0) {
@@ -136,7 +153,9 @@ enum err form_read(struct form_order *out,
     if (err == ERR_OK && ix == ARRAY_COUNT(verbs)) {
         err = diag_set(diag, ERR_INVALID, "the page has no such order");
     }
-    if (err == ERR_OK) {
+    if (err == ERR_OK && strcmp(verbs[ix].verb, "seen") == 0) {
+        out->seen_ns = strtoll(strbuf_text(&fields[FIELD_SEEN]), NULL, 10);
+    } else if (err == ERR_OK) {
         add_json(&out->json, fields, verbs[ix].text);
     }
     for (ix = 0; ix < FIELD_COUNT; ix++) {

@@ -9,10 +9,14 @@
 #include "base/diag.h"
 #include "base/strbuf.h"
 
+#include <stdint.h>
+
 /* An order, read from a form. Starts as {0}. */
 struct form_order {
     struct strbuf json; /* see engine/request.h */
     struct strbuf back; /* path of ours to go back to */
+    int64_t seen_ns;    /* not an order to the scheduler: the operator has seen
+                           what came until then; 0: it is an order */
 };
 
 /* Read the body of a form. ERR_INVALID: it is not an order that the page can

@@ -110,7 +110,7 @@ static void set_phase(struct peer *peer, enum phase phase)
 
 /* --- responses ---------------------------------------------------------- */
 
-static void release_response(struct http_response *response)
+void http_response_release(struct http_response *response)
 {
     strbuf_release(&response->body);
     strbuf_release(&response->cookie);
@@ -121,19 +121,70 @@ static void release_response(struct http_response *response)
     *response = (struct http_response){0};
 }
 
-/* Headers that every response has. Nothing may be framed, sniffed, cached or
- * loaded from elsewhere. */
+void http_fail(struct http_response *response,
+               int status,
+               enum err err,
+               const char *text)
+{
+    strbuf_clear(&response->body);
+    struct jsonw json = {.out = &response->body};
+    jsonw_object(&json, NULL);
+    jsonw_bool(&json, "ok", false);
+    jsonw_text(&json, "error", err_name(err));
+    jsonw_text(&json, "text", text);
+    jsonw_finish(&json);
+    response->status = status;
+    response->type = NULL;
+}
+
+int http_status(enum err err)
+{
+    switch (err) {
+    case ERR_OK:
+        return MHD_HTTP_OK;
+    case ERR_INVALID:
+        return MHD_HTTP_BAD_REQUEST;
+    case ERR_DENIED:
+        return MHD_HTTP_FORBIDDEN;
+    case ERR_NOT_FOUND:
+        return MHD_HTTP_NOT_FOUND;
+    case ERR_CONFLICT:
+    case ERR_CANCELLED:
+        return MHD_HTTP_CONFLICT;
+    case ERR_LIMIT:
+        return MHD_HTTP_UNPROCESSABLE_CONTENT;
+    case ERR_TIMEOUT:
+        return MHD_HTTP_GATEWAY_TIMEOUT;
+    case ERR_BUSY:
+    case ERR_UNAVAILABLE:
+    case ERR_IO:
+        return MHD_HTTP_SERVICE_UNAVAILABLE;
+    case ERR_CORRUPT:
+    case ERR_COUNT:
+        break;
+    }
+    return MHD_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+/* Headers that every response has. Nothing may be framed, sniffed or loaded
+ * from elsewhere; only constant files may be cached. */
 static void add_headers(struct MHD_Response *made,
                         const struct http_response *response)
 {
+    const struct http_file *file = response->file;
     const char *const list[][2] = {
-        {"Cache-Control", "no-store"},
+        {"Cache-Control",
+         file != NULL ? "private, max-age=31536000, immutable" : "no-store"},
         {"Content-Security-Policy",
          response->policy != NULL
              ? response->policy
              : "default-src 'none'; frame-ancestors 'none'"},
         {"Content-Type",
-         response->type != NULL ? response->type : "application/json"},
+         file != NULL             ? file->type
+         : response->type != NULL ? response->type
+                                  : "application/json"},
+        {"ETag", file != NULL ? file->etag : ""},
+        {"Vary", file != NULL ? "Accept-Encoding" : ""},
         {"Cross-Origin-Resource-Policy", "same-origin"},
         {"Referrer-Policy", "same-origin"} /* forms need an Origin */,
         {"X-Content-Type-Options", "nosniff"},
@@ -200,6 +251,38 @@ static enum MHD_Result begin_stream(struct http_exchange *exchange)
     return result;
 }
 
+/* Whether the client sent a header that contains a word. */
+static bool
+has_word(struct http_exchange *exchange, const char *name, const char *word)
+{
+    const char *value = MHD_lookup_connection_value(exchange->connection,
+                                                    MHD_HEADER_KIND,
+                                                    name);
+    return value != NULL && strstr(value, word) != NULL;
+}
+
+/* Make the response of a constant file; the client may have it already. */
+static struct MHD_Response *make_file(struct http_exchange *exchange)
+{
+    struct http_response *response = &exchange->response;
+    const struct http_file *file = response->file;
+    bool known = has_word(exchange, "If-None-Match", file->etag);
+    bool packed = has_word(exchange, "Accept-Encoding", "gzip");
+    const void *bytes = packed ? file->gzip : file->plain;
+    size_t len = packed ? file->gzip_len : file->plain_len;
+    response->status = known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK;
+    void *copied; /* libmicrohttpd does not write to it */
+    memcpy(&copied, &bytes, sizeof(copied));
+    struct MHD_Response *made =
+        MHD_create_response_from_buffer(known ? 0 : len,
+                                        copied,
+                                        MHD_RESPMEM_PERSISTENT);
+    if (made != NULL && packed && !known) {
+        (void)MHD_add_response_header(made, "Content-Encoding", "gzip");
+    }
+    return made;
+}
+
 /* Send the response of an exchange. */
 static enum MHD_Result respond(struct http_exchange *exchange)
 {
@@ -208,9 +291,11 @@ static enum MHD_Result respond(struct http_exchange *exchange)
         return begin_stream(exchange);
     }
     struct MHD_Response *made =
-        MHD_create_response_from_buffer(response->body.len,
-                                        response->body.text,
-                                        MHD_RESPMEM_MUST_COPY);
+        response->file != NULL
+            ? make_file(exchange)
+            : MHD_create_response_from_buffer(response->body.len,
+                                              response->body.text,
+                                              MHD_RESPMEM_MUST_COPY);
     if (made == NULL) {
         return MHD_NO;
     }
@@ -229,17 +314,11 @@ static enum MHD_Result respond(struct http_exchange *exchange)
 
 static enum MHD_Result refuse(struct http_exchange *exchange)
 {
-    struct http_response *response = &exchange->response;
-    response->status = exchange->refused;
     bool large = exchange->refused == MHD_HTTP_CONTENT_TOO_LARGE;
-    struct jsonw json = {.out = &response->body};
-    jsonw_object(&json, NULL);
-    jsonw_bool(&json, "ok", false);
-    jsonw_text(&json, "error", err_name(large ? ERR_LIMIT : ERR_INVALID));
-    jsonw_text(&json,
-               "text",
-               large ? "the body is too long" : "the request is malformed");
-    jsonw_finish(&json);
+    http_fail(&exchange->response,
+              exchange->refused,
+              large ? ERR_LIMIT : ERR_INVALID,
+              large ? "the body is too long" : "the request is malformed");
     return respond(exchange);
 }
 
@@ -432,7 +511,7 @@ static void on_completed(void *ctx,
     INVARIANT(!exchange->deferred); /* it was suspended until its answer */
     set_phase(exchange->peer, PHASE_READ);
     leave_streams(exchange);
-    release_response(&exchange->response);
+    http_response_release(&exchange->response);
     strbuf_release(&exchange->body);
     arena_release(&exchange->arena);
     strbuf_release(&exchange->pending);

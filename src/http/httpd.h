@@ -45,15 +45,26 @@ struct http_request {
 const char *http_header(const struct http_request *request, const char *name);
 const char *http_query(const struct http_request *request, const char *name);
 
+/* A constant body, which browsers may keep: its address changes with it. */
+struct http_file {
+    const char *type;
+    const char *etag; /* with its quotes */
+    const char *gzip; /* compressed by gzip */
+    size_t gzip_len;
+    const char *plain; /* for clients that cannot decompress */
+    size_t plain_len;
+};
+
 /* A response; starts as {0}. The strings are copied. */
 struct http_response {
     int status;
-    const char *type;       /* of the body; NULL: JSON */
-    struct strbuf body;     /* taken */
-    struct strbuf cookie;   /* value of Set-Cookie, if not empty; taken */
-    struct strbuf location; /* of a redirection, if not empty; taken */
-    const char *allow;      /* methods, of status 405; or NULL */
-    const char *policy;     /* Content-Security-Policy; NULL: nothing at all */
+    const char *type;             /* of the body; NULL: JSON */
+    struct strbuf body;           /* taken */
+    const struct http_file *file; /* the body instead, or NULL */
+    struct strbuf cookie;         /* value of Set-Cookie, if not empty; taken */
+    struct strbuf location;       /* of a redirection, if not empty; taken */
+    const char *allow;            /* methods, of status 405; or NULL */
+    const char *policy; /* Content-Security-Policy; NULL: nothing at all */
     /* A stream, if set: append what comes next, at most about 64 KiB, and
      * return true; nothing appended: call again after httpd_wake(). False: end
      * the stream. `drop` frees the context. */
@@ -61,6 +72,18 @@ struct http_response {
     void (*drop)(void *stream);
     void *stream;
 };
+
+/* Free what it holds. */
+void http_response_release(struct http_response *response);
+
+/* Make it an error: {"ok": false, "error": NAME, "text": TEXT}. */
+void http_fail(struct http_response *response,
+               int status,
+               enum err err,
+               const char *text);
+
+/* HTTP status for an error. */
+int http_status(enum err err);
 
 /* What a handler has done. */
 enum http_done {

@@ -35,7 +35,4 @@ MUST_USE enum err orders_send(struct orders *orders,
 /* Whether a request was answered since the last call. */
 bool orders_news(struct orders *orders);
 
-/* HTTP status for an error. */
-int orders_status(enum err err);
-
 #endif /* HTTP_ORDERS_H */

@@ -2,9 +2,11 @@
 #include "http/serve.h"
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "http/api.h"
+#include "http/seen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +22,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 64, WAIT_MS = 250, HOST_BYTES = 300 };
+enum { BACKLOG = 64, HOST_BYTES = 300 };
+
+/* How often streams are asked for a sign of life. */
+#define STREAM_NS (1 * SECOND_NS)
+
+static const struct desk_options slow_reading = {.threads = 2};
 
 /* Names under which a server on the loopback is known. */
 static const char *const loopback[] = {"127.0.0.1", "[::1]", "localhost"};
@@ -28,6 +35,7 @@ static const char *const loopback[] = {"127.0.0.1", "[::1]", "localhost"};
 struct serving {
     const struct serve_options *options;
     struct gate gate;
+    struct desk *desk;
     struct source *source;
     struct orders *orders;
     struct httpd *httpd;
@@ -243,8 +251,16 @@ static enum err open_all(struct serving *serving, struct diag *diag)
         err = orders_open(&serving->orders, options->place, diag);
     }
     if (err == ERR_OK) {
-        serving->source = source_new(options->place);
+        err = desk_open(&serving->desk, &slow_reading, diag);
+    }
+    if (err == ERR_OK) {
+        err =
+            source_open(&serving->source, options->place, serving->desk, diag);
+    }
+    if (err == ERR_OK) {
         serving->api = (struct api){
+            .desk = serving->desk,
+            .seen_ns = seen_read(options->place->home),
             .source = serving->source,
             .gate = &serving->gate,
             .orders = serving->orders,
@@ -292,22 +308,26 @@ static enum err announce(struct serving *serving, struct diag *diag)
 /* Serve until a signal comes. */
 static void loop(struct serving *serving)
 {
+    int64_t woken_ns = 0;
     for (;;) {
         struct pollfd fds[] = {
             {.fd = httpd_fd(serving->httpd), .events = POLLIN},
             {.fd = serving->signals, .events = POLLIN},
+            {.fd = source_fd(serving->source), .events = POLLIN},
         };
-        int wait_ms = httpd_wait_ms(serving->httpd);
-        int ready =
-            poll(fds, ARRAY_COUNT(fds), wait_ms < WAIT_MS ? wait_ms : WAIT_MS);
+        int ready = poll(fds, ARRAY_COUNT(fds), httpd_wait_ms(serving->httpd));
         if (ready > 0 && fds[1].revents != 0) {
             return;
         }
         if (orders_news(serving->orders)) {
             source_soon(serving->source); /* who ordered wants to see it */
         }
-        (void)source_refresh(serving->source);
-        httpd_wake(serving->httpd);
+        bool changed = source_take(serving->source);
+        int64_t now_ns = clock_boot_ns();
+        if (changed || now_ns - woken_ns > STREAM_NS) {
+            httpd_wake(serving->httpd);
+            woken_ns = now_ns;
+        }
         httpd_run(serving->httpd);
     }
 }
@@ -326,8 +346,9 @@ enum err serve_run(const struct serve_options *options, struct diag *diag)
         loop(serving);
     }
     orders_close(serving->orders); /* its last answer goes to httpd */
+    desk_close(serving->desk);
     httpd_close(serving->httpd);
-    source_free(serving->source);
+    source_close(serving->source);
     if (serving->socket >= 0) {
         (void)close(serving->socket);
     }

@@ -3,32 +3,57 @@
  * source: the state of a store and its newest events, shared by all clients of
  * a server.
  *
- * A refresh reads the store again only if it was written to, at most four times
- * a second, and so seldom that reading takes at most a fifth of one processor.
+ * A thread of its own polls the store ten times a second, and reads it again
+ * when it was written to, so seldom that reading takes a thirtieth of one
+ * processor. The loop takes what the thread has read with source_take(), and
+ * shows it until the next call: all other functions are for the loop, and none
+ * of them waits for the thread or for the disk, unless it says so.
  */
 #ifndef HTTP_SOURCE_H
 #define HTTP_SOURCE_H
 
+#include "http/desk.h"
 #include "view/top_look.h"
 
 enum { SOURCE_EVENTS = 1000 };
 
-/* An event as a line of JSON, without a newline. */
+/* An event as a line of JSON, without a newline, and what the page needs of
+ * it. */
 struct source_event {
     uint64_t number;
     char *json;
+    uint32_t run; /* number of its run; STORE_NONE: none */
+    uint32_t task;
+    int64_t wall_ns;
+    bool asks;       /* the task needs an operator since */
+    bool ended;      /* a session of the task has ended ... */
+    bool bad;        /* ... without success */
+    int64_t took_ns; /* ... after this time */
 };
 
 struct source;
 
-struct source *source_new(const struct store_place *place);
-void source_free(struct source *source);
+/* Read the store and begin to follow it. Forecasts are made by the desk, which
+ * must be closed first. A store that cannot be read is no error. */
+MUST_USE enum err source_open(struct source **out,
+                              const struct store_place *place,
+                              struct desk *desk,
+                              struct diag *diag);
 
-/* Refresh, if it is due; return whether anything has changed. */
-bool source_refresh(struct source *source);
+/* Stop following it. NULL is allowed. */
+void source_close(struct source *source);
 
-/* Make a refresh due. */
+/* A descriptor that is readable when source_take() has something to take. */
+int source_fd(const struct source *source);
+
+/* Take what the thread has read; return whether anything has changed. */
+bool source_take(struct source *source);
+
+/* Read the store again soon: somebody waits for it. */
 void source_soon(struct source *source);
+
+/* A number that changes with the state, its events and its scheduler. */
+uint64_t source_version(const struct source *source);
 
 /* The place of the store. */
 const struct store_place *source_place(const struct source *source);
@@ -36,8 +61,22 @@ const struct store_place *source_place(const struct source *source);
 /* The state; NULL with the reason: the store cannot be read. */
 const struct glance *source_glance(struct source *source, struct diag *diag);
 
-/* The model of a run, NULL: the first unfinished one; with its time now. */
+/* The model of a run, NULL: the first unfinished one; with its time now.
+ * Borrowed until source_take(). */
 const struct model *source_model(struct source *source, const char *run);
+
+/* The scheduler and the lines of the event log. */
+const struct top_look_scene *source_scene(const struct source *source);
+
+/* What a text is made of: it is kept until that changes. */
+enum source_of { SOURCE_OF_STATE, SOURCE_OF_SCENE };
+
+/* Return the text that was kept under a key, or an empty one to fill in. The
+ * pointer is valid until the next call. */
+struct strbuf *source_text(struct source *source,
+                           enum source_of of,
+                           const char *key,
+                           bool *known_out);
 
 /* Number of the last event, and of the first one that is kept; 0: none. */
 uint64_t source_last(const struct source *source);
@@ -49,6 +88,11 @@ const char *source_id(const struct source *source);
 /* Return a kept event, or NULL. */
 const struct source_event *source_event(const struct source *source,
                                         uint64_t number);
+
+/* Return since when a task needs an operator, by the wall clock; 0: longer than
+ * the events that are kept. */
+int64_t
+source_asks_ns(const struct source *source, uint32_t run, uint32_t task);
 
 /* How events are written. */
 enum source_form {

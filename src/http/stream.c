@@ -12,13 +12,18 @@ enum { PIECE_BYTES = 64 << 10, OLD_EVENTS = 200 };
 /* A silent connection looks dead: send a comment this often. */
 #define SILENCE_NS (15 * SECOND_NS)
 
+/* The page believes that a stream is dead after twice this time. */
+#define PING_NS (5 * SECOND_NS)
+
+#define STREAM_TYPE "text/event-stream"
+
 /* How long a number greater than ours may be that of a newer event. */
 #define AHEAD_NS (3 * SECOND_NS)
 
 struct stream {
     struct source *source;
     char id[33];   /* of the store */
-    uint64_t last; /* sent */
+    uint64_t last; /* number or version that was sent */
     bool live;     /* it has caught up */
     int64_t begun_ns;
     int64_t sent_ns;
@@ -86,20 +91,75 @@ static void drop(void *ctx)
     mem_free(ctx);
 }
 
-void stream_begin(struct http_response *response,
-                  struct source *source,
-                  uint64_t after)
+/* Whether a stream may begin; else the answer is an error, or only a header. */
+static bool may_begin(struct call *call)
 {
+    if (httpd_stream_count(call->api->httpd) >= HTTPD_STREAMS_MAX) {
+        (void)call_fail(call, 503, ERR_BUSY, "too many streams are open");
+        return false;
+    }
+    if (call_glance(call) == NULL) {
+        return false;
+    }
+    call->response->type = STREAM_TYPE;
+    return strcmp(call->request->method, "HEAD") != 0;
+}
+
+static void begin(struct call *call,
+                  struct stream *stream,
+                  bool (*fn)(void *stream, struct strbuf *out))
+{
+    *call->response = (struct http_response){
+        .status = 200,
+        .type = STREAM_TYPE,
+        .more = fn,
+        .drop = drop,
+        .stream = stream,
+    };
+}
+
+enum http_done stream_answer(struct call *call, uint64_t after)
+{
+    struct source *source = call->api->source;
+    if (!may_begin(call)) {
+        return HTTP_ANSWERED;
+    }
     struct stream *stream = mem_zalloc(1, sizeof(*stream));
     stream->source = source;
     stream->begun_ns = clock_boot_ns();
     (void)memcpy(stream->id, source_id(source), sizeof(stream->id));
     stream->last = after == UINT64_MAX ? source_last(source) : after;
-    *response = (struct http_response){
-        .status = 200,
-        .type = "text/event-stream",
-        .more = more,
-        .drop = drop,
-        .stream = stream,
-    };
+    begin(call, stream, more);
+    return HTTP_ANSWERED;
+}
+
+/* --- versions ----------------------------------------------------------- */
+
+/* Tell the page that there is something new, or that the stream lives. */
+static bool more_versions(void *ctx, struct strbuf *out)
+{
+    struct stream *stream = ctx;
+    int64_t now_ns = clock_boot_ns();
+    uint64_t version = source_version(stream->source);
+    if (version != stream->last || now_ns - stream->sent_ns >= PING_NS) {
+        strbuf_addf(out,
+                    "event: %s\ndata: %llu\n\n",
+                    version != stream->last ? "news" : "ping",
+                    (unsigned long long)version);
+        stream->last = version;
+        stream->sent_ns = now_ns;
+    }
+    return true;
+}
+
+enum http_done stream_versions(struct call *call)
+{
+    if (!may_begin(call)) {
+        return HTTP_ANSWERED;
+    }
+    struct stream *stream = mem_zalloc(1, sizeof(*stream));
+    stream->source = call->api->source;
+    stream->last = UINT64_MAX;
+    begin(call, stream, more_versions);
+    return HTTP_ANSWERED;
 }

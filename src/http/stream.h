@@ -7,16 +7,19 @@
  * happen. A client that falls behind the kept events is dropped; it comes back
  * by number. `event: reset` says that numbers begin anew: another store has
  * taken the place of this one.
+ *
+ * The page has a stream of its own, of versions: it fetches what has changed.
  */
 #ifndef HTTP_STREAM_H
 #define HTTP_STREAM_H
 
-#include "http/httpd.h"
-#include "http/source.h"
+#include "http/call.h"
 
-/* Make *response a stream of the events after `after`; UINT64_MAX: new ones. */
-void stream_begin(struct http_response *response,
-                  struct source *source,
-                  uint64_t after);
+/* Answer with a stream of the events after `after`; UINT64_MAX: new ones. */
+enum http_done stream_answer(struct call *call, uint64_t after);
+
+/* Answer with a stream of versions: `news` when there is something new, `ping`
+ * now and then. */
+enum http_done stream_versions(struct call *call);
 
 #endif /* HTTP_STREAM_H */
