@@ -89,6 +89,7 @@ struct cli_line {
     X(cancel)                                                                  \
     X(cap)                                                                     \
     X(check)                                                                   \
+    X(diff)                                                                    \
     X(doctor)                                                                  \
     X(drain)                                                                   \
     X(first)                                                                   \

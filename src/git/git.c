@@ -292,13 +292,23 @@ static const char *last_line(struct strbuf *text)
     return last != NULL ? last + 1 : strbuf_text(text);
 }
 
+/* Return the command of git, behind the settings. */
+static const char *command_of(const struct git_call *call)
+{
+    size_t ix = 0;
+    while (call->args[ix + 1] != NULL && strcmp(call->args[ix], "-c") == 0) {
+        ix += 2;
+    }
+    return call->args[ix];
+}
+
 /* Map an exit status to an error. */
 static enum err judge(const struct git_call *call,
                       const struct proc *proc,
                       const struct proc_end *end,
                       struct diag *diag)
 {
-    bool good = end->code >= 0 && end->code <= call->codes;
+    bool good = end->cut || (end->code >= 0 && end->code <= call->codes);
     if (!call->quiet && proc->errors->len > 0) {
         log_text(strbuf_text(proc->errors));
     }
@@ -309,13 +319,13 @@ static enum err judge(const struct git_call *call,
         return diag_set(diag,
                         ERR_UNAVAILABLE,
                         "git %s was killed by signal %d",
-                        call->args[0],
+                        command_of(call),
                         end->signal);
     }
     return diag_set(diag,
                     ERR_CONFLICT,
                     "git %s in %s: %s (exit code %d)",
-                    call->args[0],
+                    command_of(call),
                     proc->folder,
                     last_line(proc->errors),
                     end->code);
@@ -337,7 +347,7 @@ static const char *protocols_of(const struct git_call *call)
     if (call->network == GIT_FOREIGN) {
         return protocols_foreign;
     }
-    bool push = strcmp(call->args[0], "push") == 0;
+    bool push = strcmp(command_of(call), "push") == 0;
     return push || call->network == GIT_REMOTE ? protocols_remote
                                                : protocols_none;
 }
@@ -418,6 +428,7 @@ static enum err call_git(const struct git *git,
         .input_fd = call->input_fd,
         .output = call->output,
         .output_fd = call->output_fd,
+        .output_max = call->output_max,
         .errors = &errors,
     };
     struct proc_end end;
@@ -425,6 +436,9 @@ static enum err call_git(const struct git *git,
     if (err == ERR_OK) {
         if (code_out != NULL) {
             *code_out = end.code;
+        }
+        if (call->cut_out != NULL) {
+            *call->cut_out = end.cut;
         }
         err = judge(call, &proc, &end, diag);
     }
@@ -555,7 +569,7 @@ static const char *place_of(const struct git_call *call)
  * writes to a git directory outside of the folder: one check is enough. */
 static bool must_look(const struct git *git, const struct git_call *call)
 {
-    const char *command = call->args[0];
+    const char *command = command_of(call);
     const char *place = place_of(call);
     if (is_among(harmless, ARRAY_COUNT(harmless), command)) {
         return false;

@@ -48,7 +48,7 @@ enum git_network {
     GIT_FOREIGN, /* to a URL in a commit: no file of this machine */
 };
 
-/* One call of git. */
+/* One call of git. Its arguments may begin with "-c" and a setting. */
 struct git_call {
     const char *const *args; /* NULL-terminated, without "git" */
     const char *folder;      /* a checkout; NULL: the repository */
@@ -58,6 +58,8 @@ struct git_call {
     int input_fd;            /* or 0 */
     struct strbuf *output;   /* or NULL: to our standard output */
     int output_fd;           /* or 0 */
+    size_t output_max;       /* stop git after more bytes than this; 0: none */
+    bool *cut_out;           /* gets whether it was; with output_max only */
     bool quiet;              /* no messages */
     int codes;               /* highest exit code that is not an error */
     enum git_network network;

@@ -6,11 +6,14 @@
  *   sluice-git session OPTION... -- COMMAND ARG...
  *   sluice-git merge OPTION...
  *   sluice-git base OPTION...
+ *   sluice-git diff OPTION...     prints the changes of an issue: see diff.h
  *
- * Users do not call it; work/launch_git.c builds its command line.
+ * Users do not call it; work/launch_git.c builds its command line, and
+ * work/diff.c that of a diff.
  */
 #include "base/mem.h"
 #include "git/base.h"
+#include "git/diff.h"
 #include "git/log.h"
 #include "git/merge.h"
 #include "git/result.h"
@@ -24,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum {
@@ -49,6 +53,15 @@ static const char *const misleading[] = {
     "GIT_WORK_TREE",
 };
 
+/* What to do, by the first argument. */
+enum mode { MODE_SESSION, MODE_MERGE, MODE_BASE, MODE_DIFF, MODE_COUNT };
+static const char *const modes[MODE_COUNT] = {
+    "session",
+    "merge",
+    "base",
+    "diff",
+};
+
 /* The parsed command line. */
 struct order {
     const char *store;
@@ -57,6 +70,7 @@ struct order {
     const char *round;
     const char *gate_retry;
     bool shared; /* the plan has another repo with this path */
+    bool begun;  /* a session of the group has started */
     struct agent_options agent;
     struct session_options session;
     struct merge_options merge;
@@ -84,6 +98,7 @@ static const struct place places[] = {
     {"owner", TEXT, offsetof(struct order, agent.owner)},
     {"repo", TEXT, offsetof(struct order, repo)},
     {"shared", FLAG, offsetof(struct order, shared)},
+    {"begun", FLAG, offsetof(struct order, begun)},
     {"path", TEXT, offsetof(struct order, agent.repo)},
     {"base", TEXT, offsetof(struct order, agent.base)},
     {"task", MEMBER, offsetof(struct agent_member, task)}, /* starts a member */
@@ -192,16 +207,18 @@ static bool take_all(struct order *order, int argc, char **argv)
     return found == -1;
 }
 
-static bool is_complete(const struct order *order)
+static bool is_complete(const struct order *order, int mode)
 {
     bool grouped = order->member_count > 0;
     for (size_t ix = 0; ix < order->member_count; ix++) {
         grouped = grouped && order->members[ix].group != NULL;
     }
-    return grouped && order->store != NULL && order->repo != NULL &&
-           order->agent.run != NULL && order->agent.owner != NULL &&
-           order->agent.repo != NULL && order->agent.repo[0] == '/' &&
-           order->agent.base != NULL && order->session.dir != NULL;
+    bool known = grouped && order->repo != NULL && order->agent.run != NULL &&
+                 order->agent.owner != NULL && order->agent.repo != NULL &&
+                 order->agent.repo[0] == '/';
+    return known && (mode == MODE_DIFF ||
+                     (order->store != NULL && order->agent.base != NULL &&
+                      order->session.dir != NULL));
 }
 
 /* Return the path of a worktree with links resolved, as git writes it. */
@@ -217,10 +234,6 @@ static char *worktree_path(const struct order *order, const char *group)
     free(store);
     return path.text;
 }
-
-/* What to do, by the first argument. */
-enum mode { MODE_SESSION, MODE_MERGE, MODE_BASE, MODE_COUNT };
-static const char *const modes[MODE_COUNT] = {"session", "merge", "base"};
 
 /* Run a session with this command, merge, or gate the base. */
 static int run(struct order *order, enum mode mode, const char *const *argv)
@@ -269,6 +282,32 @@ out:
     return code;
 }
 
+/* Print the changes of an issue. The process that reads them gives up after
+ * some time: this process ends with it, or when it ends. */
+static int print_diff(const struct order *order)
+{
+    struct strbuf answer = {0};
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    diff_answer(&answer,
+                &(struct diff_options){
+                    .path = order->agent.repo,
+                    .run = order->agent.run,
+                    .entry = order->shared ? order->repo : NULL,
+                    .owner = order->agent.owner,
+                    .group = order->members[0].group,
+                    .begun = order->begun,
+                });
+    size_t at = 0;
+    ssize_t count = 0;
+    while (at < answer.len && (count >= 0 || errno == EINTR)) {
+        count = write(STDOUT_FILENO, answer.text + at, answer.len - at);
+        at += count > 0 ? (size_t)count : 0;
+    }
+    bool written = at == answer.len;
+    strbuf_release(&answer);
+    return written ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 /* Exit as the session has exited. */
 static int end_with(int code)
 {
@@ -289,7 +328,8 @@ int main(int argc, char **argv)
         mode++;
     }
     if (mode == MODE_COUNT || !take_all(&order, argc, argv) ||
-        !is_complete(&order) || (mode == MODE_SESSION) != (optind < argc) ||
+        !is_complete(&order, mode) ||
+        (mode == MODE_SESSION) != (optind < argc) ||
         (mode == MODE_BASE && order.merge.gate == NULL)) {
         log_line("sluice-git is internal: sluice runs it");
         return OUTCOME_EXIT_BLOCKED;
@@ -299,6 +339,9 @@ int main(int argc, char **argv)
     }
     /* Sessions and gates see the history that sluice sees. */
     (void)setenv("GIT_GRAFT_FILE", GIT_NO_GRAFTS, 1);
+    if (mode == MODE_DIFF) {
+        return print_diff(&order);
+    }
     proc_pass_signals();
     const char *const *command = (const char *const *)(argv + optind);
     return end_with(run(&order, (enum mode)mode, command));

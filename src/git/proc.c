@@ -224,7 +224,7 @@ static void feed(struct pipes *pipes, const char **input)
 }
 
 /* Read some output; close the pipe at end of file. False: too much output. */
-static bool take(int *fd, struct strbuf *output)
+static bool take(int *fd, struct strbuf *output, size_t max)
 {
     char bytes[PIPE_BYTES];
     ssize_t count = read(*fd, bytes, sizeof(bytes));
@@ -233,13 +233,15 @@ static bool take(int *fd, struct strbuf *output)
     } else if (count == 0 || errno != EINTR) {
         close_fd(fd);
     }
-    return output->len <= OUTPUT_BYTES_MAX;
+    return output->len <= max;
 }
 
 /* Write the input and read the output. False: too much output. */
 static bool talk(const struct proc *proc, struct pipes *pipes)
 {
     const char *input = proc->input;
+    const size_t max =
+        proc->output_max > 0 ? proc->output_max : OUTPUT_BYTES_MAX;
     if (pipes->in[1] >= 0) {
         (void)fcntl(pipes->in[1], F_SETFL, O_NONBLOCK);
     }
@@ -255,8 +257,9 @@ static bool talk(const struct proc *proc, struct pipes *pipes)
         if (fds[0].revents != 0) {
             feed(pipes, &input);
         }
-        if ((fds[1].revents != 0 && !take(&pipes->out[0], proc->output)) ||
-            (fds[2].revents != 0 && !take(&pipes->err[0], proc->errors))) {
+        if ((fds[1].revents != 0 && !take(&pipes->out[0], proc->output, max)) ||
+            (fds[2].revents != 0 &&
+             !take(&pipes->err[0], proc->errors, OUTPUT_BYTES_MAX))) {
             return false;
         }
     }
@@ -417,10 +420,12 @@ proc_run(const struct proc *proc, struct proc_end *end_out, struct diag *diag)
     while (proc->is_over != NULL && waitpid(-1, NULL, WNOHANG) > 0) {
         /* an orphan that came to this process */
     }
-    return fits ? ERR_OK
-                : diag_set(diag,
-                           ERR_LIMIT,
-                           "%s printed more than %d bytes",
-                           proc->argv[0],
-                           OUTPUT_BYTES_MAX);
+    end_out->cut =
+        !fits && proc->output_max > 0 && proc->output->len > proc->output_max;
+    return fits || end_out->cut ? ERR_OK
+                                : diag_set(diag,
+                                           ERR_LIMIT,
+                                           "%s printed more than %d bytes",
+                                           proc->argv[0],
+                                           OUTPUT_BYTES_MAX);
 }

@@ -22,6 +22,8 @@ struct proc {
     const char *input;         /* for its standard input; NULL: /dev/null */
     int input_fd;              /* the same from a file; 0: none */
     struct strbuf *output;     /* gets its standard output; NULL: ours */
+    size_t output_max;         /* stop the program after more bytes than this;
+                                  0: after far too many, which is an error */
     int output_fd;             /* the same to a file; 0: none */
     struct strbuf *errors;     /* gets its standard error; NULL: ours */
     bool is_session;           /* forward checkpoint signals to it */
@@ -35,6 +37,7 @@ struct proc_end {
     int code;   /* -1: killed by a signal */
     int signal; /* 0: none */
     bool over;  /* is_over has stopped it, whatever its exit code */
+    bool cut;   /* output_max has stopped it */
 };
 
 /*

@@ -63,6 +63,21 @@ bool receipt_find(struct strbuf *out, const char *message, const char *name)
     return false;
 }
 
+bool receipt_has(const char *message, const char *name, const char *value)
+{
+    struct strbuf line = {0};
+    bool found = false;
+    const char *end;
+    receipt_add(&line, name, value);
+    for (const char *at = last_paragraph(message, &end); at < end && !found;) {
+        size_t len = strcspn(at, "\n");
+        found = len + 1 == line.len && memcmp(at, line.text, len) == 0;
+        at += len + 1;
+    }
+    strbuf_release(&line);
+    return found;
+}
+
 /* List commits of the first-parent line: id, tree and message, each with a NUL.
  */
 static enum err list(struct git *git,

@@ -24,6 +24,9 @@ void receipt_add_line(struct strbuf *out, const char *text);
  * if it has none. Trailers are the lines of its last paragraph. */
 bool receipt_find(struct strbuf *out, const char *message, const char *name);
 
+/* Return whether any trailer of that name has the value, as one line. */
+bool receipt_has(const char *message, const char *name, const char *value);
+
 /* One commit. Strings are borrowed for the call. */
 struct receipt_commit {
     const char *commit;

@@ -72,6 +72,36 @@ static void trailers_are_in_the_last_paragraph_only(void **state)
     }
 }
 
+static void a_value_is_found_in_any_trailer_of_the_name(void **state)
+{
+    (void)state;
+    static const char message[] = "s\n\nIssue: c\n\nRun: a b\nIssue: a\n"
+                                  "Issue: b\n";
+    static const struct {
+        const char *name;
+        const char *value;
+        bool found;
+    } cases[] = {
+        {"Issue", "a", true},
+        {"Issue", "b", true},
+        {"Run", "a\n b", true}, /* as it was written */
+        {"Issue", "c", false},  /* not in the last paragraph */
+        {"Issue", "", false},
+        {"Issue", "a\nIssue: b", false},
+        {"Run", "a", false},
+        {"Is", "sue: a", false},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
+        if (receipt_has(message, cases[ix].name, cases[ix].value) !=
+            cases[ix].found) {
+            fail_msg("\"%s\": \"%s\"", cases[ix].name, cases[ix].value);
+        }
+    }
+    assert_true(receipt_has("s\n\nIssue: a", "Issue", "a"));
+    assert_false(receipt_has("Issue: a", "Issue", "a")); /* the subject */
+    assert_false(receipt_has("", "Issue", ""));
+}
+
 static void output_is_cleaned(void **state)
 {
     (void)state;
@@ -176,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trailer_is_one_line),
+        cmocka_unit_test(a_value_is_found_in_any_trailer_of_the_name),
         cmocka_unit_test(failures_have_a_limit),
         cmocka_unit_test(output_is_cleaned),
         cmocka_unit_test(the_newest_verdict_counts_and_nonsense_does_not),
