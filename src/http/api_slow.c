@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "http/call.h"
 #include "report/report.h"
+#include "view/diff.h"
 #include "view/hindsight.h"
 #include "view/metrics.h"
 
@@ -28,6 +29,30 @@ enum http_done api_metrics(struct call *call)
     return call_glance(call) == NULL
                ? HTTP_ANSWERED
                : call_slowly(call, add_metrics, NULL, NULL, NULL);
+}
+
+/* --- diff --------------------------------------------------------------- */
+
+static void add_diff(const struct slow *slow, struct http_response *response)
+{
+    struct diff_view view;
+    struct diag diag = {0};
+    enum err err = diff_take(&view, &slow->place, slow->run, slow->task, &diag);
+    if (err == ERR_OK) {
+        diff_add_json(&response->body, &view);
+    } else {
+        http_fail(response, http_status(err), err, diag.text);
+    }
+    diff_release(&view);
+}
+
+enum http_done api_diff(struct call *call)
+{
+    return call_slowly(call,
+                       add_diff,
+                       call_part(call, 0),
+                       call_part(call, 1),
+                       NULL);
 }
 
 /* --- report ------------------------------------------------------------- */

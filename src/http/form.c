@@ -17,6 +17,10 @@ enum field {
     FIELD_TEXT,
     FIELD_STEP,
     FIELD_SEEN,
+    FIELD_COMMIT,
+    FIELD_AT,    /* place of the next comment */
+    FIELD_NOTE,  /* the comment */
+    FIELD_NOTES, /* all comments; not a field of the form */
     FIELD_BACK,
     FIELD_COUNT
 };
@@ -28,6 +32,9 @@ static const char *const names[] = {
     [FIELD_TEXT] = "text",
     [FIELD_STEP] = "step",
     [FIELD_SEEN] = "seen",
+    [FIELD_COMMIT] = "commit",
+    [FIELD_AT] = "at",
+    [FIELD_NOTE] = "note",
     [FIELD_BACK] = "back",
 };
 
@@ -68,6 +75,44 @@ static bool decode(struct strbuf *out, const char *text, size_t len)
     return good && utf8_is_valid(strbuf_text(out), out->len);
 }
 
+/* Note a comment, which comes after its place: "src/a.c:12: TEXT". */
+static void add_note(struct strbuf fields[FIELD_COUNT])
+{
+    struct strbuf *note = &fields[FIELD_NOTE];
+    while (note->len > 0 && note->text[note->len - 1] == '\n') {
+        note->text[--note->len] = '\0';
+    }
+    if (note->len > 0) {
+        strbuf_addf(&fields[FIELD_NOTES],
+                    "- %s: %s\n",
+                    strbuf_text(&fields[FIELD_AT]),
+                    note->text);
+    }
+    strbuf_clear(note);
+    strbuf_clear(&fields[FIELD_AT]);
+}
+
+/* Read "name=value" into its field. Of equal names, the first counts, except
+ * for comments. */
+static bool read_field(struct strbuf fields[FIELD_COUNT],
+                       const char *at,
+                       size_t name_len,
+                       size_t value_len)
+{
+    for (size_t ix = 0; ix < FIELD_COUNT; ix++) {
+        if (names[ix] == NULL || name_len != strlen(names[ix]) ||
+            strncmp(names[ix], at, name_len) != 0 || fields[ix].len > 0) {
+            continue;
+        }
+        bool good = decode(&fields[ix], at + name_len + 1, value_len);
+        if (good && ix == FIELD_NOTE) {
+            add_note(fields);
+        }
+        return good;
+    }
+    return true;
+}
+
 /* Read "name=value&..." into the fields. */
 static bool
 read_fields(struct strbuf fields[FIELD_COUNT], const char *body, size_t len)
@@ -78,18 +123,26 @@ read_fields(struct strbuf fields[FIELD_COUNT], const char *body, size_t len)
         const char *stop = memchr(at, '&', (size_t)(end - at));
         stop = stop != NULL ? stop : end;
         const char *equals = memchr(at, '=', (size_t)(stop - at));
-        for (size_t ix = 0; equals != NULL && ix < FIELD_COUNT; ix++) {
-            size_t name = (size_t)(equals - at);
-            if (name == strlen(names[ix]) &&
-                strncmp(names[ix], at, name) == 0 && fields[ix].len == 0) {
-                good = decode(&fields[ix],
-                              equals + 1,
-                              (size_t)(stop - equals) - 1);
-            }
-        }
+        good = equals == NULL || read_field(fields,
+                                            at,
+                                            (size_t)(equals - at),
+                                            (size_t)(stop - equals) - 1);
         at = stop < end ? stop + 1 : end;
     }
     return good;
+}
+
+/* Append the comments on a diff to the text. */
+static void join_notes(struct strbuf fields[FIELD_COUNT])
+{
+    struct strbuf *text = &fields[FIELD_TEXT];
+    if (fields[FIELD_NOTES].len > 0) {
+        strbuf_addf(text,
+                    "%sComments on the changes up to commit %.12s:\n%s",
+                    text->len > 0 ? "\n\n" : "",
+                    strbuf_text(&fields[FIELD_COMMIT]),
+                    strbuf_text(&fields[FIELD_NOTES]));
+    }
 }
 
 /* Append a value of a query. */
@@ -140,6 +193,7 @@ enum err form_read(struct form_order *out,
     if (!read_fields(fields, body, len)) {
         err = diag_set(diag, ERR_INVALID, "the form is malformed");
     }
+    join_notes(fields);
     const char *back = strbuf_text(&fields[FIELD_BACK]);
     strbuf_adds(&out->back, is_path(back) ? back : "/?run=");
     if (!is_path(back)) {

@@ -6,6 +6,7 @@
 #include "http/form.h"
 #include "http/log.h"
 #include "http/page.h"
+#include "http/page_diff.h"
 #include "http/seen.h"
 #include "report/report.h"
 
@@ -432,6 +433,33 @@ enum http_done pages_graph(struct call *call)
     page_add_graph(out, &page, NULL, PLAN_NONE);
     page_close(out);
     return call_page(call);
+}
+
+/* --- diff --------------------------------------------------------------- */
+
+static void add_diff(const struct slow *slow, struct http_response *response)
+{
+    struct diff_view view;
+    struct diag diag = {0};
+    enum err err = diff_take(&view, &slow->place, slow->run, slow->task, &diag);
+    if (err == ERR_OK) {
+        page_diff_add(&response->body, &view, slow->task, slow->looks_only);
+    } else {
+        page_add_error(&response->body, diag.text, "/");
+        response->status = http_status(err);
+    }
+    response->type = PAGE_TYPE;
+    response->policy = page_policy();
+    diff_release(&view);
+}
+
+enum http_done pages_diff(struct call *call)
+{
+    const char *task = call_query(call, "task");
+    if (task == NULL) {
+        return call_fail(call, 400, ERR_INVALID, "\"task\" is missing");
+    }
+    return call_slowly(call, add_diff, call_query(call, "run"), task, NULL);
 }
 
 /* --- report ------------------------------------------------------------- */
