@@ -324,6 +324,21 @@ class Server:
         headers = {"Content_Type": "application/json", **headers}
         return self.ask("POST", "/api/v1/orders", order, **headers)
 
+    def post(self, order, **headers):
+        """Send an order without waiting for its answer; the connection."""
+        body = json.dumps(order)
+        words = {
+            "Host": self.host,
+            "Content-Type": "application/json",
+            "Content-Length": str(len(body)),
+            **self.bearer(),
+            **{name.replace("_", "-"): text for name, text in headers.items()},
+        }
+        lines = "".join(f"{name}: {text}\r\n" for name, text in words.items())
+        client = self.connect()
+        client.sendall(f"POST /api/v1/orders HTTP/1.1\r\n{lines}\r\n{body}".encode())
+        return client
+
     def order(self, order, status=200, **headers):
         """Send an order and require the status; the answer, decoded."""
         answer = self.send(order, **headers)
@@ -332,14 +347,17 @@ class Server:
         tap.equal(reply["ok"], status == 200, reply)
         return reply
 
-    def raw(self, data, guard=GUARD, source=None):
-        """Send bytes, and read until the connection is closed."""
+    def raw(self, data, last=False, source=None):
+        """Send bytes, and read until the connection is closed. `last`: tell the
+        server that no more will come, so that it does not wait for it."""
         with self.connect(source) as client:
             try:
                 client.sendall(data)
+                if last:
+                    client.shutdown(socket.SHUT_WR)
             except OSError:
                 pass  # it has answered before the end
-            return read_all(client, guard)
+            return read_all(client)
 
     def stream(self, **more):
         """A Stream."""
@@ -439,3 +457,22 @@ def settled(value):
     if isinstance(value, list):
         return [settled(one) for one in value]
     return value
+
+
+def told(site, *words):
+    """What a command prints as JSON."""
+    return json.loads(site.sluice(*words, "--json").stdout)
+
+
+def agrees(site, server, path, *words):
+    """Wait until a path shows what a command prints, apart from times: the
+    server looks at the store four times a second."""
+
+    def is_equal():
+        return settled(server.json(path)) == settled(told(site, *words))
+
+    try:
+        site.until(is_equal, f"{path} as {words}")
+    except AssertionError:
+        tap.equal(settled(server.json(path)), settled(told(site, *words)), path)
+    return server.json(path)
