@@ -151,6 +151,13 @@ class Page:
         assert "exceptionDetails" not in answer, (script, answer)
         return answer["result"].get("value")
 
+    def go(self, url):
+        """Follow a link to another document, and wait until it is loaded."""
+        loads = len(self.mine("Page.loadEventFired"))
+        self.run(f"setTimeout(() => location.href = {json.dumps(url)}), 0")
+        while len(self.mine("Page.loadEventFired")) == loads:
+            self.browser.events.append(self.browser.read())
+
     def settle(self):
         """Wait until what was asked for is drawn."""
         frame = "new Promise(d=>requestAnimationFrame(()=>requestAnimationFrame(d)))"
