@@ -315,10 +315,15 @@ static enum MHD_Result respond(struct http_exchange *exchange)
 static enum MHD_Result refuse(struct http_exchange *exchange)
 {
     bool large = exchange->refused == MHD_HTTP_CONTENT_TOO_LARGE;
+    bool closing = exchange->refused == MHD_HTTP_SERVICE_UNAVAILABLE;
     http_fail(&exchange->response,
               exchange->refused,
-              large ? ERR_LIMIT : ERR_INVALID,
-              large ? "the body is too long" : "the request is malformed");
+              large     ? ERR_LIMIT
+              : closing ? ERR_UNAVAILABLE
+                        : ERR_INVALID,
+              large     ? "the body is too long"
+              : closing ? "the server is closing"
+                        : "the request is malformed");
     return respond(exchange);
 }
 
@@ -480,6 +485,9 @@ static enum MHD_Result on_request(void *ctx,
     }
     if (exchange->answered) {
         return respond(exchange);
+    }
+    if (exchange->refused == 0 && exchange->httpd->closing) {
+        exchange->refused = MHD_HTTP_SERVICE_UNAVAILABLE;
     }
     return exchange->refused != 0 ? refuse(exchange) : handle(exchange);
 }
