@@ -214,6 +214,7 @@ static bool is_expected(const char *name)
         "door",
         "handoff",
         "http",
+        "http-servers",
         "http-token",
         "http-token-view",
         "lock",

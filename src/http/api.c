@@ -79,8 +79,11 @@ static enum http_done get_login(struct call *call)
 {
     const char *code = http_query(call->request, "code");
     struct gate *gate = call->api->gate;
-    if (code == NULL || strcmp(call->request->method, "GET") != 0 ||
-        !gate_use_link(gate, code, clock_boot_ns())) {
+    enum gate_role role = GATE_NOBODY;
+    if (code != NULL && strcmp(call->request->method, "GET") == 0) {
+        role = gate_use_link(gate, code, clock_boot_ns());
+    }
+    if (role == GATE_NOBODY) {
         (void)
             call_fail(call, 403, ERR_DENIED, "the link was used or is too old");
         return HTTP_ANSWERED;
@@ -88,7 +91,7 @@ static enum http_done get_login(struct call *call)
     strbuf_addf(&call->response->cookie,
                 GATE_COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict; "
                             "Max-Age=31536000",
-                gate->cookies[GATE_OPERATOR]);
+                gate->cookies[role]);
     call->response->status = 303;
     strbuf_adds(&call->response->location, "/");
     return HTTP_ANSWERED;

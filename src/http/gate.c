@@ -5,6 +5,7 @@
 #include "base/macros.h"
 #include "base/strbuf.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,6 +27,11 @@ static void add_hex(char *out, const unsigned char *bytes, size_t len)
     for (size_t ix = 0; ix < len; ix++) {
         (void)snprintf(out + 2 * ix, 3, "%02x", bytes[ix]);
     }
+}
+
+static bool fill_random(unsigned char *bytes, size_t len)
+{
+    return getrandom(bytes, len, 0) == (ssize_t)len;
 }
 
 /* Compare in a time that does not depend on where two strings differ. */
@@ -76,7 +82,7 @@ read_token(char out[GATE_TOKEN_BYTES], int dir, const char *name, bool *found)
 static bool make_token(char out[GATE_TOKEN_BYTES], int dir, const char *name)
 {
     unsigned char bytes[(GATE_TOKEN_BYTES - 1) / 2];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    if (!fill_random(bytes, sizeof(bytes))) {
         return false;
     }
     add_hex(out, bytes, sizeof(bytes));
@@ -238,24 +244,111 @@ int gate_check(const struct gate *gate,
     return 0;
 }
 
-enum err gate_make_link(struct gate *gate, int64_t now_ns, struct diag *diag)
+/* --- links -------------------------------------------------------------- */
+
+/* A code: the role, the time in milliseconds since boot, random bytes that make
+ * links of one moment differ, and the HMAC of all that. */
+enum {
+    TIME_AT = 1,
+    SALT_AT = 7,
+    FACTS_BYTES = 12,
+    MAC_BYTES = 16,
+};
+static_assert(GATE_LINK_BYTES == 2 * (FACTS_BYTES + MAC_BYTES) + 1,
+              "the digits of a code");
+
+/* How long a link is valid. */
+static const int64_t link_ms = GATE_LINK_NS / 1000000;
+
+enum err gate_make_key(struct gate_key *key, struct diag *diag)
 {
-    unsigned char bytes[(GATE_LINK_BYTES - 1) / 2];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    key->made = fill_random(key->bytes, sizeof(key->bytes));
+    return key->made
+               ? ERR_OK
+               : diag_set(diag, ERR_IO, "random bytes: %s", strerror(errno));
+}
+
+/* Write the code with these facts. */
+static void add_code(char out[GATE_LINK_BYTES],
+                     const struct gate_key *key,
+                     const unsigned char facts[FACTS_BYTES])
+{
+    unsigned char hash[SHA256_BYTES];
+    sha256_keyed(key->bytes, facts, FACTS_BYTES, hash);
+    add_hex(out, facts, FACTS_BYTES);
+    add_hex(out + (size_t)2 * FACTS_BYTES, hash, MAC_BYTES);
+}
+
+enum err gate_make_link(char out[GATE_LINK_BYTES],
+                        const struct gate_key *key,
+                        enum gate_role role,
+                        int64_t now_ns,
+                        struct diag *diag)
+{
+    INVARIANT(key->made && role != GATE_NOBODY && now_ns >= 0);
+    unsigned char facts[FACTS_BYTES] = {(unsigned char)role};
+    uint64_t now_ms = (uint64_t)now_ns / 1000000;
+    for (int ix = SALT_AT - 1; ix >= TIME_AT; ix--) {
+        facts[ix] = (unsigned char)(now_ms & 0xff);
+        now_ms >>= 8;
+    }
+    if (!fill_random(facts + SALT_AT, FACTS_BYTES - SALT_AT)) {
         return diag_set(diag, ERR_IO, "random bytes: %s", strerror(errno));
     }
-    add_hex(gate->link, bytes, sizeof(bytes));
-    gate->link_ns = now_ns;
+    add_code(out, key, facts);
     return ERR_OK;
 }
 
-bool gate_use_link(struct gate *gate, const char *code, int64_t now_ns)
+/* Read the facts of a code that this key has made; false: it is none. */
+static bool read_code(const struct gate_key *key,
+                      const char *code,
+                      unsigned char facts[FACTS_BYTES])
 {
-    bool valid = gate->link[0] != '\0' &&
-                 now_ns - gate->link_ns < GATE_LINK_NS &&
-                 is_same(gate->link, code);
-    if (valid) {
-        gate->link[0] = '\0';
+    static const char digits[] = "0123456789abcdef";
+    char right[GATE_LINK_BYTES];
+    if (!key->made || strlen(code) != GATE_LINK_BYTES - 1 ||
+        strspn(code, digits) != GATE_LINK_BYTES - 1) {
+        return false;
     }
-    return valid;
+    for (size_t ix = 0; ix < FACTS_BYTES; ix++) {
+        size_t high = (size_t)(strchr(digits, code[2 * ix]) - digits);
+        size_t low = (size_t)(strchr(digits, code[2 * ix + 1]) - digits);
+        facts[ix] = (unsigned char)(high << 4 | low);
+    }
+    add_code(right, key, facts);
+    return is_same(right, code) &&
+           (facts[0] == GATE_VIEWER || facts[0] == GATE_OPERATOR);
+}
+
+enum gate_role
+gate_use_link(struct gate *gate, const char *code, int64_t now_ns)
+{
+    unsigned char facts[FACTS_BYTES];
+    int64_t now_ms = now_ns / 1000000;
+    int64_t made_ms = 0;
+    struct gate_used *place = NULL;
+    if (!read_code(&gate->key, code, facts)) {
+        return GATE_NOBODY;
+    }
+    for (size_t ix = TIME_AT; ix < SALT_AT; ix++) {
+        made_ms = made_ms << 8 | facts[ix];
+    }
+    if (made_ms > now_ms || now_ms - made_ms >= link_ms) {
+        return GATE_NOBODY;
+    }
+    for (size_t ix = 0; ix < GATE_USED_MAX; ix++) {
+        struct gate_used *used = &gate->used[ix];
+        if (strcmp(used->code, code) == 0) {
+            return GATE_NOBODY;
+        }
+        if (used->code[0] == '\0' || now_ms - used->made_ms >= link_ms) {
+            place = used;
+        }
+    }
+    if (place == NULL) {
+        return GATE_NOBODY; /* it could not be remembered */
+    }
+    memcpy(place->code, code, GATE_LINK_BYTES);
+    place->made_ms = made_ms;
+    return (enum gate_role)facts[0];
 }

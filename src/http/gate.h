@@ -8,6 +8,12 @@
  * token comes as `Authorization: Bearer`, or as a cookie that a one-time link
  * has set.
  *
+ * The code of a link has its role and its time in it, and an HMAC of both with
+ * a key that each server makes for itself. So who can read the key can make
+ * links without asking the server, and a link is of no use at another server,
+ * or after a restart. The server keeps the codes that were used until they are
+ * too old.
+ *
  * Against pages of other sites in the user's browser: the Host must be one of
  * ours (else DNS rebinding could reach us), Sec-Fetch-Site must not be foreign,
  * and an order with a cookie needs an Origin of ours. A missing Origin is no
@@ -29,11 +35,18 @@ enum gate_role { GATE_NOBODY, GATE_VIEWER, GATE_OPERATOR };
 enum {
     GATE_TOKEN_BYTES = 65, /* 256 bits in hexadecimal digits */
     GATE_HOSTS_MAX = 16,
-    GATE_LINK_BYTES = 33,
+    GATE_LINK_BYTES = 57, /* 12 bytes and 128 bits of HMAC, in digits */
+    GATE_USED_MAX = 64,   /* logins within the time of a link */
 };
 
 /* How long a one-time link is valid. */
 #define GATE_LINK_NS (INT64_C(60) * 1000000000)
+
+/* What links are made with. A plain value. */
+struct gate_key {
+    bool made; /* else no link is valid */
+    unsigned char bytes[SHA256_BYTES];
+};
 
 struct gate {
     bool open;                         /* a unix socket */
@@ -41,8 +54,11 @@ struct gate {
     char cookies[3][GATE_TOKEN_BYTES]; /* derived from them, by role */
     const char *hosts[GATE_HOSTS_MAX]; /* "localhost:8900"; borrowed */
     uint32_t host_count;
-    char link[GATE_LINK_BYTES]; /* one-time; "": none */
-    int64_t link_ns;            /* when it was made */
+    struct gate_key key; /* of links */
+    struct gate_used {
+        char code[GATE_LINK_BYTES];
+        int64_t made_ms;   /* as in the code */
+    } used[GATE_USED_MAX]; /* links; too old ones are replaced */
 };
 
 /* The facts of a request; NULL: the header is absent. */
@@ -67,12 +83,21 @@ int gate_check(const struct gate *gate,
                enum gate_role *role_out,
                const char **text_out);
 
-/* Make a one-time link: the path of it is "/login?code=" and gate->link. */
-MUST_USE enum err
-gate_make_link(struct gate *gate, int64_t now_ns, struct diag *diag);
+/* Make a key for links. */
+MUST_USE enum err gate_make_key(struct gate_key *key, struct diag *diag);
 
-/* Use the link: true if this is its code. It is then used up. */
-bool gate_use_link(struct gate *gate, const char *code, int64_t now_ns);
+/* Make a one-time link for a role: its path is "/login?code=" and the code.
+ * Times are those of clock_boot_ns(). */
+MUST_USE enum err gate_make_link(char out[GATE_LINK_BYTES],
+                                 const struct gate_key *key,
+                                 enum gate_role role,
+                                 int64_t now_ns,
+                                 struct diag *diag);
+
+/* Use a link up: return its role, or GATE_NOBODY if it is none, was used, or is
+ * too old. */
+enum gate_role
+gate_use_link(struct gate *gate, const char *code, int64_t now_ns);
 
 /* Name of the cookie. */
 #define GATE_COOKIE "sluice"

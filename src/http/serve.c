@@ -5,6 +5,7 @@
 #include "base/duration.h"
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "http/address.h"
 #include "http/api.h"
 #include "http/seen.h"
 
@@ -22,7 +23,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 64, HOST_BYTES = 300 };
+enum { BACKLOG = 64, HOST_BYTES = ADDRESS_HOST_BYTES };
 
 /* How often streams are asked for a sign of life. */
 #define STREAM_NS (1 * SECOND_NS)
@@ -44,6 +45,7 @@ struct serving {
     int signals;
     char host[HOST_BYTES]; /* as given */
     char port[8];
+    struct address address;
     char names[GATE_HOSTS_MAX][HOST_BYTES];
 };
 
@@ -101,24 +103,6 @@ static enum err listen_unix(struct serving *serving, struct diag *diag)
     return err;
 }
 
-/* Split "HOST:PORT" and "[::1]:PORT"; false: it is something else. */
-static bool split(struct serving *serving, const char *text)
-{
-    const char *colon = strrchr(text, ':');
-    size_t len = colon != NULL ? (size_t)(colon - text) : 0;
-    bool six = text[0] == '[' && len > 1 && text[len - 1] == ']';
-    if (len == 0 || len >= sizeof(serving->host) ||
-        (!six && memchr(text, ':', len) != NULL) || strlen(colon + 1) > 5 ||
-        colon[1] == '\0' ||
-        strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
-        strtol(colon + 1, NULL, 10) > UINT16_MAX) {
-        return false;
-    }
-    memcpy(serving->host, text, len);
-    (void)snprintf(serving->port, sizeof(serving->port), "%s", colon + 1);
-    return true;
-}
-
 /* Open a TCP socket; -1 with an errno, or with a message of the resolver. */
 static int open_tcp(struct serving *serving, const char **why)
 {
@@ -156,10 +140,12 @@ static int open_tcp(struct serving *serving, const char **why)
     return fd;
 }
 
-/* Add a name of this server, as in the header Host. */
+/* Add a name of this server, as in the header Host: clients leave out the
+ * default port. */
 static void add_host(struct serving *serving, const char *name, bool port)
 {
     struct gate *gate = &serving->gate;
+    port = port && strcmp(serving->port, "80") != 0;
     if (gate->host_count == GATE_HOSTS_MAX) {
         return;
     }
@@ -195,13 +181,21 @@ static enum err listen_tcp(struct serving *serving, struct diag *diag)
 {
     const struct serve_options *options = serving->options;
     const char *why = NULL;
-    if (!split(serving, options->listen)) {
+    struct address_listen at;
+    if (!address_read_listen(&at, options->listen)) {
         return diag_set(diag,
                         ERR_INVALID,
                         "\"%s\" is not HOST:PORT, such as 127.0.0.1:8900",
                         options->listen);
     }
-    serving->socket = open_tcp(serving, &why);
+    memcpy(serving->host, at.host, sizeof(serving->host));
+    for (int port = at.first; port <= at.last; port++) {
+        (void)snprintf(serving->port, sizeof(serving->port), "%d", port);
+        serving->socket = open_tcp(serving, &why);
+        if (serving->socket >= 0 || why != NULL || errno != EADDRINUSE) {
+            break;
+        }
+    }
     if (serving->socket < 0) {
         return why != NULL ? diag_set(diag,
                                       ERR_INVALID,
@@ -217,6 +211,12 @@ static enum err listen_tcp(struct serving *serving, struct diag *diag)
     }
     for (uint32_t ix = 0; ix < options->host_count; ix++) {
         add_host(serving, options->hosts[ix], false);
+    }
+    if (options->url != NULL) {
+        struct strbuf host = {0};
+        address_add_host(&host, options->url);
+        add_host(serving, strbuf_text(&host), false);
+        strbuf_release(&host);
     }
     return gate_load(&serving->gate, options->place->home, diag);
 }
@@ -279,6 +279,36 @@ static enum err open_all(struct serving *serving, struct diag *diag)
     return err;
 }
 
+/* Make a link, and let others make further ones. */
+static enum err add_link(struct serving *serving,
+                         struct strbuf *link,
+                         const char *where,
+                         struct diag *diag)
+{
+    const struct serve_options *options = serving->options;
+    const char *url = options->url != NULL ? options->url : where;
+    struct gate_key *key = &serving->gate.key;
+    char code[GATE_LINK_BYTES];
+    struct diag problem = {0};
+    enum err err = gate_make_key(key, diag);
+    if (err == ERR_OK) {
+        err = gate_make_link(code, key, options->role, clock_boot_ns(), diag);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    strbuf_addf(link, "%slogin?code=%s", url, code);
+    if (address_publish(&serving->address,
+                        options->place->home,
+                        serving->port,
+                        url,
+                        key,
+                        &problem) != ERR_OK) {
+        options->warn(options->ctx, problem.text);
+    }
+    return ERR_OK;
+}
+
 static enum err announce(struct serving *serving, struct diag *diag)
 {
     const struct serve_options *options = serving->options;
@@ -289,11 +319,7 @@ static enum err announce(struct serving *serving, struct diag *diag)
         strbuf_addf(&where, "%s/" SERVE_SOCKET, options->place->home);
     } else {
         strbuf_addf(&where, "http://%s:%s/", serving->host, serving->port);
-        err = gate_make_link(&serving->gate, clock_boot_ns(), diag);
-        strbuf_addf(&link,
-                    "%slogin?code=%s",
-                    strbuf_text(&where),
-                    serving->gate.link);
+        err = add_link(serving, &link, strbuf_text(&where), diag);
     }
     if (err == ERR_OK) {
         options->ready(options->ctx,
@@ -338,6 +364,7 @@ enum err serve_run(const struct serve_options *options, struct diag *diag)
     serving->options = options;
     serving->socket = -1;
     serving->signals = -1;
+    serving->address.fd = -1;
     enum err err = open_all(serving, diag);
     if (err == ERR_OK) {
         err = announce(serving, diag);
@@ -345,7 +372,8 @@ enum err serve_run(const struct serve_options *options, struct diag *diag)
     if (err == ERR_OK) {
         loop(serving);
     }
-    orders_close(serving->orders); /* its last answer goes to httpd */
+    address_withdraw(&serving->address); /* while the port is taken */
+    orders_close(serving->orders);       /* its last answer goes to httpd */
     desk_close(serving->desk);
     httpd_close(serving->httpd);
     source_close(serving->source);

@@ -9,17 +9,25 @@
 #define HTTP_SERVE_H
 
 #include "base/diag.h"
+#include "http/gate.h"
 #include "store/place.h"
 
 #include <stdint.h>
 
 struct serve_options {
     const struct store_place *place;
-    const char *listen;       /* "HOST:PORT"; NULL: the unix socket */
+    /* "HOST:PORT", or "HOST:FIRST-LAST" for the first free port of a range;
+     * NULL: the unix socket */
+    const char *listen;
+    const char
+        *url; /* for clients, by address_add_url(); NULL: as it listens */
     const char *const *hosts; /* further names of this server */
     uint32_t host_count;
+    enum gate_role role; /* of the link */
     /* It listens: where, and a one-time link to log in with, or NULL. */
     void (*ready)(void *ctx, const char *where, const char *link);
+    /* It serves in spite of this. */
+    void (*warn)(void *ctx, const char *text);
     void *ctx;
 };
 

@@ -506,102 +506,6 @@ static void a_long_header_is_compared(void **state)
     strbuf_release(&list);
 }
 
-/* --- links -------------------------------------------------------------- */
-
-enum { NOW = 1000 };
-
-static struct gate make_link(void)
-{
-    struct gate gate = make_gate();
-    struct diag diag = {0};
-    assert_int_equal(gate_make_link(&gate, NOW, &diag), ERR_OK);
-    assert_int_equal(strlen(gate.link), GATE_LINK_BYTES - 1);
-    assert_int_equal(strspn(gate.link, HEX16), GATE_LINK_BYTES - 1);
-    return gate;
-}
-
-static void a_link_is_used_once(void **state)
-{
-    (void)state;
-    struct gate gate = make_link();
-    char code[GATE_LINK_BYTES];
-    memcpy(code, gate.link, sizeof(code));
-    assert_true(gate_use_link(&gate, code, NOW));
-    assert_string_equal(gate.link, "");
-    assert_false(gate_use_link(&gate, code, NOW));
-    assert_false(gate_use_link(&gate, "", NOW));
-}
-
-static void a_link_is_valid_for_a_minute(void **state)
-{
-    (void)state;
-    static const struct {
-        int64_t after_ns;
-        bool valid;
-    } rows[] = {
-        {0, true},
-        {1, true},
-        {GATE_LINK_NS - 1, true},
-        {GATE_LINK_NS, false},
-        {GATE_LINK_NS + 1, false},
-        {2 * GATE_LINK_NS, false},
-        {INT64_MAX - NOW, false},
-    };
-    for (size_t ix = 0; ix < ARRAY_COUNT(rows); ix++) {
-        struct gate gate = make_link();
-        char code[GATE_LINK_BYTES];
-        memcpy(code, gate.link, sizeof(code));
-        bool used = gate_use_link(&gate, code, NOW + rows[ix].after_ns);
-        assert_int_equal(used, rows[ix].valid);
-    }
-    assert_true(GATE_LINK_NS == INT64_C(60000000000));
-}
-
-static void a_wrong_code_is_no_link_and_uses_none_up(void **state)
-{
-    (void)state;
-    struct gate gate = make_link();
-    char code[GATE_LINK_BYTES + 1];
-    assert_false(gate_use_link(&gate, "", NOW));
-    assert_false(gate_use_link(&gate, "0", NOW));
-    assert_false(gate_use_link(&gate, OPERATOR, NOW));
-    for (size_t ix = 0; ix < GATE_LINK_BYTES - 1; ix++) {
-        (void)snprintf(code, sizeof(code), "%s", gate.link);
-        code[ix] = code[ix] == '0' ? '1' : '0';
-        assert_false(gate_use_link(&gate, code, NOW));
-        code[ix] = '\0'; /* a prefix */
-        assert_false(gate_use_link(&gate, code, NOW));
-    }
-    (void)snprintf(code, sizeof(code), "%s0", gate.link);
-    assert_false(gate_use_link(&gate, code, NOW));
-    (void)snprintf(code, sizeof(code), "%s", gate.link);
-    assert_true(gate_use_link(&gate, code, NOW));
-}
-
-static void a_new_link_replaces_the_old_one(void **state)
-{
-    (void)state;
-    struct gate gate = make_link();
-    struct diag diag = {0};
-    char old[GATE_LINK_BYTES];
-    char code[GATE_LINK_BYTES];
-    memcpy(old, gate.link, sizeof(old));
-    assert_int_equal(gate_make_link(&gate, NOW + GATE_LINK_NS, &diag), ERR_OK);
-    memcpy(code, gate.link, sizeof(code));
-    assert_string_not_equal(code, old);
-    assert_false(gate_use_link(&gate, old, NOW + GATE_LINK_NS));
-    assert_true(gate_use_link(&gate, code, NOW + 2 * GATE_LINK_NS - 1));
-}
-
-static void without_a_link_no_code_is_right(void **state)
-{
-    (void)state;
-    struct gate gate = make_gate();
-    assert_false(gate_use_link(&gate, "", 0));
-    assert_false(gate_use_link(&gate, "0", 0));
-    assert_false(gate_use_link(&gate, "", NOW));
-}
-
 /* --- tokens ------------------------------------------------------------- */
 
 enum { NAMES = 2 };
@@ -908,11 +812,6 @@ int main(void)
         cmocka_unit_test(a_unix_socket_needs_nothing),
         cmocka_unit_test(without_tokens_nobody_gets_in),
         cmocka_unit_test(a_long_header_is_compared),
-        cmocka_unit_test(a_link_is_used_once),
-        cmocka_unit_test(a_link_is_valid_for_a_minute),
-        cmocka_unit_test(a_wrong_code_is_no_link_and_uses_none_up),
-        cmocka_unit_test(a_new_link_replaces_the_old_one),
-        cmocka_unit_test(without_a_link_no_code_is_right),
         HOME_TEST(tokens_are_made_for_their_owner_alone),
         HOME_TEST(secrets_differ),
         HOME_TEST(tokens_and_cookies_are_kept),
