@@ -12,6 +12,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "cli/beside.h"
 #include "cli/cli.h"
 #include "cli/next.h"
 #include "cli/preview.h"
@@ -60,6 +61,7 @@ struct run {
     bool update;
     bool wait;
     bool json;
+    struct beside beside; /* --serve */
     struct cli_file file;
     const char *path;  /* plan, as given */
     char *name;        /* plan name */
@@ -91,7 +93,9 @@ static const struct cli_option options[] = {
     {"at", "WHEN", "start nothing before, such as 22:00", OPT_AT},
     {"dry-run", NULL, "print what would start and when; run nothing", OPT_DRY},
     CLIENT_OPTION_JSON,
+    BESIDE_OPTION_LISTEN,
     {"new", NULL, "start another run, even if a run has this name", OPT_NEW},
+    BESIDE_OPTION_SERVE,
     CLIENT_OPTION_STORE,
     {"take-over",
      NULL,
@@ -101,6 +105,7 @@ static const struct cli_option options[] = {
      NULL,
      "change the unfinished run of this name to PLAN",
      OPT_UPDATE},
+    BESIDE_OPTION_URL,
     {"wait", NULL, "wait for the operator instead of exiting", OPT_WAIT},
     {0},
 };
@@ -150,6 +155,21 @@ static void print_lines(struct run *run)
         print_text(&run->lines);
         strbuf_clear(&run->lines);
     }
+}
+
+/* Start the server of --serve, and print what it has to say. */
+static void tend_server(struct run *run)
+{
+    struct strbuf text = {0};
+    const struct beside *beside = &run->beside;
+    if (beside->started || (beside->wanted && run->id != NULL && !run->over)) {
+        beside_tend(&run->beside, run->place.address, &text);
+    }
+    if (text.len > 0 && run->live != NULL) {
+        live_clear(run->live);
+    }
+    (void)fputs(strbuf_text(&text), stderr);
+    strbuf_release(&text);
 }
 
 /* --- submitting --------------------------------------------------------- */
@@ -279,6 +299,7 @@ static void on_pass(void *ctx)
     struct run *run = ctx;
     struct engine *engine = loop_engine(run->loop);
     print_lines(run);
+    tend_server(run);
     tell_trouble(run, engine_trouble(engine));
     uint32_t ix =
         run->id != NULL ? engine_find_run(engine, run->id) : STORE_NONE;
@@ -471,6 +492,7 @@ static enum err watch(struct run *run)
                                 run,
                                 &run->diag);
     print_lines(run);
+    tend_server(run);
     if (err == ERR_OK && run->live != NULL && !run->over) {
         draw_watched(run, run->last_event != before);
     }
@@ -790,6 +812,7 @@ static int execute(struct run *run)
             run->live = live_new(cli_colours(), cli_unicode());
         }
         err = see_through(run);
+        tend_server(run);
     }
     store_close(run->store);
     print_lines(run);
@@ -888,7 +911,11 @@ static bool read_time(struct run *run, const char *text)
 
 static int run_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct run run = {.command = command, .began_ns = clock_wall_ns()};
+    struct run run = {
+        .command = command,
+        .began_ns = clock_wall_ns(),
+        .beside = BESIDE_NONE,
+    };
     const char *argument;
     int option;
     while ((option = cli_next(command, argc, argv, &argument)) != CLI_END) {
@@ -922,7 +949,10 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         case CLI_HELP:
             return CLI_OK;
         default:
-            return CLI_USAGE;
+            if (beside_take(&run.beside, command, option, argument) != CLI_OK) {
+                return CLI_USAGE;
+            }
+            break;
         }
     }
     const char *path = cli_operand(command, argc, argv);
@@ -934,7 +964,11 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
                         "--at and --%s exclude each other",
                         run.update ? "update" : "dry-run");
     }
+    if (path != NULL && run.beside.wanted && run.dry) {
+        return cli_fail(command, "--serve and --dry-run exclude each other");
+    }
     int code = path != NULL ? check_and_execute(&run, path) : CLI_USAGE;
+    beside_stop(&run.beside);
     cli_release_file(&run.file);
     mem_free(run.name);
     mem_free(run.folder);
