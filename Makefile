@@ -33,6 +33,7 @@ bench: # Measure, and print the tables.
 	@BENCH_FOLDER=build bench/looking build
 	@bench/sandbox build
 	@bench/mcp build
+	@BENCH_FOLDER=build bench/serve build
 	@BENCH_FOLDER=build bench/queue build
 	@BENCH_FOLDER=build bench/checkout build
 	@BENCH_FOLDER=build bench/forecast build

@@ -19,6 +19,7 @@ import tempfile
 import time
 
 GUARD = 60  # seconds after which an answer is given up
+PARTS = ("Page", "Runtime", "Log", "Network")
 
 
 class Browser:
@@ -108,14 +109,29 @@ class Browser:
 class Page:
     """One page of the browser."""
 
-    def __init__(self, browser, path, scripts=True, dark=False, width=1280, height=900):
+    def __init__(
+        self,
+        browser,
+        path,
+        scripts=True,
+        dark=False,
+        width=1280,
+        height=900,
+        parts=PARTS,
+        early=None,
+    ):
+        """Open it. `parts` of the protocol report what happens, `early` is a
+        script that runs before those of the page."""
         self.browser = browser
-        self.url = path if str(path).startswith("http:") else f"file://{path}"
+        url = str(path)
+        self.url = url if url.startswith(("about:", "http:")) else f"file://{url}"
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         attached = browser.call("Target.attachToTarget", targetId=target, flatten=True)
         self.session = attached["sessionId"]
-        for part in "Page", "Runtime", "Log", "Network":
+        for part in parts:
             self.call(f"{part}.enable")
+        if early:
+            self.call("Page.addScriptToEvaluateOnNewDocument", source=early)
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=False,
