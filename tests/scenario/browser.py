@@ -20,6 +20,8 @@ import time
 
 GUARD = 60  # seconds after which an answer is given up
 PARTS = ("Page", "Runtime", "Log", "Network")
+# Keys by their names: their codes, and what they type.
+KEYS = {"Enter": (13, "\r"), "Escape": (27, ""), "Space": (32, " "), "Tab": (9, "")}
 
 
 class Browser:
@@ -182,6 +184,18 @@ class Page:
     def mouse(self, kind, x, y, **more):
         """An event of the mouse."""
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def key(self, name, shift=False):
+        """Press a key and let it go: one of KEYS, or a character."""
+        code, text = KEYS.get(name, (ord(name[0].upper()), name))
+        common = {
+            "key": text if name == "Space" else name,
+            "modifiers": 8 if shift else 0,
+            "windowsVirtualKeyCode": code,
+        }
+        down = {"type": "keyDown", "text": text} if text else {"type": "rawKeyDown"}
+        self.call("Input.dispatchKeyEvent", **down, **common)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **common)
 
     def picture(self, path, whole=False):
         """Keep what can be seen, for people."""
