@@ -75,12 +75,14 @@ class Browser:
         if session:
             message["sessionId"] = session
         os.write(self.out, json.dumps(message).encode() + b"\0")
-        while True:
+        end = time.monotonic() + GUARD
+        while time.monotonic() < end:
             answer = self.read()
             if answer.get("id") == self.number:
                 assert "error" not in answer, (method, answer["error"])
                 return answer["result"]
             self.events.append(answer)
+        raise AssertionError(f"the browser does not answer {method}")
 
     def open(self, path, **options):
         """Open a file or an address in a page of its own."""
@@ -140,6 +142,8 @@ class Page:
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
+        # As if it was in front: others have no frames, and slow timers.
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.call("Page.navigate", url=self.url)
         self.until("Page.loadEventFired")
