@@ -174,32 +174,43 @@ static uint64_t hash_of(const char *text, size_t len)
     return hash;
 }
 
-/* A part: when it is there, and what it depends on. */
+/* A part: when it is there, and what it is made of. */
 struct part {
     const char *id;
     const char *element;
     void (*put)(struct strbuf *out, const struct page *page);
+    enum source_of of;
     enum {
-        PART_STATE,
-        PART_SCENE,
-        PART_OWN, /* of this client */
-        PART_LOG, /* another one for each attempt: the script follows it */
-    } of;
+        OF_RUN,  /* the same for all clients that look at a run */
+        OF_TASK, /* ... at a task of it */
+        OF_LIST, /* ... at the same tasks */
+        OF_LOG,  /* another one for each attempt: the script follows it */
+    } scope;
     enum { WHEN_ALWAYS, WHEN_RUN, WHEN_TASK, WHEN_NONE } when;
 };
 
 static const struct part parts[] = {
-    {"head", "header", page_put_head, PART_OWN, WHEN_ALWAYS},
-    {"task", "section", page_put_task, PART_OWN, WHEN_TASK},
-    {"graph", "section", page_put_graph, PART_OWN, WHEN_TASK},
-    {"log-part", "section", page_put_log, PART_LOG, WHEN_TASK},
-    {"needs", "section", page_put_needs, PART_STATE, WHEN_RUN},
-    {"slots", "section", page_put_slots, PART_STATE, WHEN_RUN},
-    {"waiting", "section", page_put_waiting, PART_STATE, WHEN_RUN},
-    {"tasks", "section", page_put_tasks, PART_OWN, WHEN_RUN},
-    {"runs", "section", page_put_runs, PART_STATE, WHEN_NONE},
-    {"machines", "section", page_put_machines, PART_OWN, WHEN_ALWAYS},
-    {"events", "section", page_put_events, PART_SCENE, WHEN_ALWAYS},
+    {"head", "header", page_put_head, SOURCE_OF_BOTH, OF_RUN, WHEN_ALWAYS},
+    {"task", "section", page_put_task, SOURCE_OF_STATE, OF_TASK, WHEN_TASK},
+    {"graph", "section", page_put_graph, SOURCE_OF_STATE, OF_TASK, WHEN_TASK},
+    {"log-part", "section", page_put_log, SOURCE_OF_STATE, OF_LOG, WHEN_TASK},
+    {"needs", "section", page_put_needs, SOURCE_OF_STATE, OF_RUN, WHEN_RUN},
+    {"slots", "section", page_put_slots, SOURCE_OF_STATE, OF_RUN, WHEN_RUN},
+    {"waiting", "section", page_put_waiting, SOURCE_OF_STATE, OF_RUN, WHEN_RUN},
+    {"tasks", "section", page_put_tasks, SOURCE_OF_STATE, OF_LIST, WHEN_RUN},
+    {"runs", "section", page_put_runs, SOURCE_OF_STATE, OF_RUN, WHEN_NONE},
+    {"machines",
+     "section",
+     page_put_machines,
+     SOURCE_OF_BOTH,
+     OF_RUN,
+     WHEN_ALWAYS},
+    {"events",
+     "section",
+     page_put_events,
+     SOURCE_OF_SCENE,
+     OF_RUN,
+     WHEN_ALWAYS},
 };
 
 static bool is_shown(const struct part *part, const struct page *page)
@@ -218,33 +229,39 @@ static bool is_shown(const struct part *part, const struct page *page)
     return false;
 }
 
-/* Whether the client has a part, by the hash of a text; append its mark. */
-static bool is_known(struct strbuf *mark,
-                     const struct page *page,
-                     const struct part *part,
-                     const struct strbuf *text)
-{
-    strbuf_addf(mark,
-                "%s.%016llx",
-                part->id,
-                (unsigned long long)hash_of(strbuf_text(text), text->len));
-    return page->have != NULL && strstr(page->have, mark->text) != NULL;
-}
-
-/* Append a part with its contents. */
+/* Append a part: its mark, a line break, and the part with its contents. The
+ * mark has the hash of a text. */
 static void wrap(struct strbuf *out,
                  const struct part *part,
-                 const char *mark,
+                 const struct strbuf *hashed,
                  const struct strbuf *text)
 {
+    uint64_t hash = hash_of(strbuf_text(hashed), hashed->len);
+    strbuf_addf(out, "%s.%016llx\n", part->id, (unsigned long long)hash);
     strbuf_addf(out,
-                "<%s id=\"%s\" data-part=\"%s\" aria-labelledby=\"%s-h\">",
+                "<%s id=\"%s\" data-part=\"%s.%016llx\" "
+                "aria-labelledby=\"%s-h\">",
                 part->element,
                 part->id,
-                mark,
+                part->id,
+                (unsigned long long)hash,
                 part->id);
     strbuf_add(out, strbuf_text(text), text->len);
     strbuf_addf(out, "</%s>\n", part->element);
+}
+
+/* Append a wrapped part, unless the client has it. */
+static void
+give(struct strbuf *out, const struct page *page, const struct strbuf *wrapped)
+{
+    char mark[64];
+    size_t len = strcspn(strbuf_text(wrapped), "\n");
+    INVARIANT(len < sizeof(mark));
+    memcpy(mark, wrapped->text, len);
+    mark[len] = '\0';
+    if (page->have == NULL || strstr(page->have, mark) == NULL) {
+        strbuf_add(out, wrapped->text + len + 1, wrapped->len - len - 1);
+    }
 }
 
 /* Append the log of the last attempt, unless the client has one of it. */
@@ -257,63 +274,75 @@ static void add_log_part(struct strbuf *out,
     uint32_t task =
         plan_find_task(engine_run(engine, run).plan, page->query->task);
     struct strbuf name = {0};
-    struct strbuf mark = {0};
     struct strbuf text = {0};
+    struct strbuf mark = {0};
     strbuf_addf(&name,
                 "%s %s %u",
                 page->run->id,
                 page->query->task,
                 task != PLAN_NONE ? engine_attempt_number(engine, run, task)
                                   : 0);
-    if (!is_known(&mark, page, part, &name)) {
+    wrap(&mark, part, &name, &text);
+    mark.len = strcspn(mark.text, "\n");
+    mark.text[mark.len] = '\0';
+    if (page->have == NULL || strstr(page->have, mark.text) == NULL) {
+        struct strbuf wrapped = {0};
         part->put(&text, page);
-        wrap(out, part, strbuf_text(&mark), &text);
+        wrap(&wrapped, part, &name, &text);
+        give(out, page, &wrapped);
+        strbuf_release(&wrapped);
     }
     strbuf_release(&name);
-    strbuf_release(&mark);
     strbuf_release(&text);
+    strbuf_release(&mark);
 }
 
-/* Return the contents of a part, which may be kept. */
-static struct strbuf *
-find_text(const struct page *page, const struct part *part, bool *known_out)
+/* Append the name under which a part is kept. */
+static void
+add_key(struct strbuf *out, const struct page *page, const struct part *part)
 {
-    struct strbuf key = {0};
-    strbuf_addf(&key,
+    const struct page_query *query = page->query;
+    strbuf_addf(out,
                 "part %s %d %lld %s",
                 part->id,
-                page->query->looks_only,
-                (long long)page->query->seen_ns,
+                query->looks_only,
+                (long long)query->seen_ns,
                 page->run != NULL ? page->run->id : "");
-    struct strbuf *text =
-        source_text(page->source,
-                    part->of == PART_SCENE ? SOURCE_OF_SCENE : SOURCE_OF_STATE,
-                    strbuf_text(&key),
-                    known_out);
-    strbuf_release(&key);
-    return text;
+    if (part->when == WHEN_ALWAYS) { /* it lists the other parts */
+        strbuf_adds(out, query->task != NULL ? " with a task" : "");
+    }
+    if (part->scope == OF_TASK) {
+        strbuf_addf(out, " %s", query->task);
+    }
+    if (part->scope == OF_LIST) {
+        strbuf_addf(out,
+                    " %u %s\n%s",
+                    query->after,
+                    query->state != NULL ? query->state : "",
+                    query->find != NULL ? query->find : "");
+    }
 }
 
 static void
 add_part(struct strbuf *out, const struct page *page, const struct part *part)
 {
-    struct strbuf own = {0};
-    struct strbuf mark = {0};
-    bool known = false;
-    if (part->of == PART_LOG) {
+    struct strbuf key = {0};
+    bool known;
+    if (part->scope == OF_LOG) {
         add_log_part(out, page, part);
         return;
     }
-    struct strbuf *text =
-        part->of == PART_OWN ? &own : find_text(page, part, &known);
+    add_key(&key, page, part);
+    struct strbuf *wrapped =
+        source_text(page->source, part->of, strbuf_text(&key), &known);
     if (!known) {
-        part->put(text, page);
+        struct strbuf text = {0};
+        part->put(&text, page);
+        wrap(wrapped, part, &text, &text);
+        strbuf_release(&text);
     }
-    if (!is_known(&mark, page, part, text)) {
-        wrap(out, part, strbuf_text(&mark), text);
-    }
-    strbuf_release(&own);
-    strbuf_release(&mark);
+    give(out, page, wrapped);
+    strbuf_release(&key);
 }
 
 void page_add_names(struct strbuf *out, const struct page *page)

@@ -489,7 +489,7 @@ static void drop_texts(struct source *source, enum source_of of)
     uint32_t kept = 0;
     for (uint32_t ix = 0; ix < source->text_count; ix++) {
         struct cached_text *text = &source->texts[ix];
-        if (text->of == of) {
+        if (text->of == of || text->of == SOURCE_OF_BOTH) {
             mem_free(text->key);
             strbuf_release(&text->text);
         } else {

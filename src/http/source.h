@@ -69,7 +69,7 @@ const struct model *source_model(struct source *source, const char *run);
 const struct top_look_scene *source_scene(const struct source *source);
 
 /* What a text is made of: it is kept until that changes. */
-enum source_of { SOURCE_OF_STATE, SOURCE_OF_SCENE };
+enum source_of { SOURCE_OF_STATE, SOURCE_OF_SCENE, SOURCE_OF_BOTH };
 
 /* Return the text that was kept under a key, or an empty one to fill in. The
  * pointer is valid until the next call. */
