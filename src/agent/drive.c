@@ -189,7 +189,8 @@ static bool make_uuid(char out[UUID_BYTES])
     char *at = out;
     for (size_t ix = 0; ix < sizeof(bytes); ix++) {
         bool dash = ix == 4 || ix == 6 || ix == 8 || ix == 10;
-        at += snprintf(at, 4, dash ? "-%02x" : "%02x", bytes[ix]);
+        size_t room = (size_t)(out + UUID_BYTES - at);
+        at += snprintf(at, room, dash ? "-%02x" : "%02x", bytes[ix]);
     }
     return true;
 }
