@@ -16,7 +16,7 @@ demo: all # Check and simulate the examples, then run one for real.
 test: # All that each change must pass; ends with `N passed, N failed`.
 	@tools/test
 
-test-real: # What needs programs of others, from npm: the coding agents.
+test-real: # What needs programs of others: agents, MCP clients, proxies.
 	@tools/test real
 
 asan: # Unit, property and scenario tests under ASan and UBSan.
