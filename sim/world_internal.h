@@ -247,7 +247,7 @@ struct world_run {
     bool cancelled;
     uint32_t stopped;                 /* enum sched_stop */
     uint32_t cancels;                 /* requests to cancel it */
-    bool reran;                       /* a rerun was requested */
+    bool reran;                       /* a rerun or rework was requested */
     int64_t usage_cap;                /* set by its monitor; LIMIT_NONE: none */
     int64_t limits[WORLD_LIMITS_MAX]; /* current maxima; percentages: none */
 };

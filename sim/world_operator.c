@@ -142,9 +142,11 @@ draw_change(struct world *world, struct world_run *run, struct strbuf *json)
         "retry",
         "cancel",
         "rerun",
+        "rework",
     };
     uint32_t verb = rng_below(&world->rng, (uint32_t)ARRAY_COUNT(verbs));
-    run->reran = run->reran || strcmp(verbs[verb], "rerun") == 0;
+    run->reran = run->reran || strcmp(verbs[verb], "rerun") == 0 ||
+                 strcmp(verbs[verb], "rework") == 0;
     strbuf_addf(json,
                 "{\"verb\":\"%s\",\"text\":\"go\",\"priority\":%u",
                 verbs[verb],

@@ -109,6 +109,7 @@ struct cli_line {
     X(rerun)                                                                   \
     X(resume)                                                                  \
     X(retry)                                                                   \
+    X(rework)                                                                  \
     X(run)                                                                     \
     X(serve)                                                                   \
     X(session)                                                                 \

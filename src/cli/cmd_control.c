@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The commands of an operator: add, answer, approve, cancel, cap, drain, first,
- * hold, pause, priority, release, rerun, resume, retry, skip, tell.
+ * hold, pause, priority, release, rerun, resume, retry, rework, skip, tell.
  *
  * Each sends one request (see engine/request.h) and prints one answer. Only
  * errors that the command line alone shows are rejected here. The scheduler
@@ -372,8 +372,8 @@ static int run_add(const struct cli_command *command, int argc, char **argv)
     return code;
 }
 
-/* answer, approve, tell: the operands are a task and a text, which `optional`
- * lets be absent. */
+/* answer, approve, rework, tell: the operands are a task and a text, which
+ * `optional` lets be absent. */
 static int send_text(const struct cli_command *command,
                      int argc,
                      char **argv,
@@ -413,6 +413,11 @@ static int send_text(const struct cli_command *command,
 static int run_answer(const struct cli_command *command, int argc, char **argv)
 {
     return send_text(command, argc, argv, "answer", false);
+}
+
+static int run_rework(const struct cli_command *command, int argc, char **argv)
+{
+    return send_text(command, argc, argv, "text", false);
 }
 
 static int run_approve(const struct cli_command *command, int argc, char **argv)
@@ -805,6 +810,14 @@ const struct cli_command cli_retry = {
     .summary = "retry a failed or parked task, or all of a run",
     .options = common_options,
     .run = run_either,
+};
+
+const struct cli_command cli_rework = {
+    .name = "rework",
+    .synopsis = "[OPTION]... TASK TEXT...",
+    .summary = "send work back to a stage, with what to change",
+    .options = common_options,
+    .run = run_rework,
 };
 
 const struct cli_command cli_skip = {

@@ -354,12 +354,20 @@ static const struct work_before *before_of(struct making *making,
     return before;
 }
 
-/* Return how often later stages have sent a task back for rework. */
+/*
+ * Return a number that grows whenever the work of a task is sent back: how
+ * often later stages have done so, and the last attempt before an operator did,
+ * which resets the former. That attempt has a greater number than all rounds
+ * before it, since each of them took an attempt.
+ */
 static uint32_t round_of(const struct engine *engine,
                          const struct session *session)
 {
     const struct plan *plan = engine->runs[session->run].plan;
-    uint32_t round = 0;
+    struct carry carry =
+        carry_read(engine->runs[session->run].tasks[session->task].carry);
+    uint32_t round = (uint32_t)carry.since;
+    carry_release(&carry);
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         if (plan->tasks[ix].rework_to == session->task) {
             struct task_id id = engine_core_task(engine, session->run, ix);

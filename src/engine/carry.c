@@ -45,6 +45,7 @@ struct carry carry_read(const char *text)
         .question = member(json, "question"),
         .answer = member(json, "answer"),
         .resume = member(json, "resume"),
+        .since = number_of(json_object_get(json, "since")),
     };
 }
 
@@ -144,12 +145,14 @@ void carry_end(char **text, const struct carry_ended *ended)
 {
     enum sched_outcome outcome = ended->outcome;
     const char *reason = ended->reason;
-    if (outcome == OUTCOME_DONE && ended->result->resume == NULL) {
+    json_t *json = open_text(*text);
+    if (outcome == OUTCOME_DONE && ended->result->resume == NULL &&
+        json_object_get(json, "since") == NULL) {
+        json_decref(json);
         mem_free(*text); /* most tasks: nothing to pass on */
         *text = NULL;
         return;
     }
-    json_t *json = open_text(*text);
     set(json, "after", name_of(outcome));
     set(json,
         "lacks",
@@ -166,6 +169,14 @@ void carry_send_back(char **text)
 {
     json_t *json = open_text(*text);
     set(json, "after", outcome_name(OUTCOME_CHANGES));
+    replace(text, json);
+}
+
+void carry_send_back_since(char **text, uint64_t token)
+{
+    carry_send_back(text);
+    json_t *json = open_text(*text);
+    (void)json_object_set_new(json, "since", json_integer((json_int_t)token));
     replace(text, json);
 }
 

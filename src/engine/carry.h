@@ -20,6 +20,8 @@
  *             [{"token": N, "text": TEXT}], each with the token of the
  *             attempt that ran
  *   heard     how many of them the conversation in `resume` has in it
+ *   since     token of the last attempt before an operator sent the work back;
+ *             it stays, so that no later round of rework is taken for this one
  *
  * `resume` is removed when the work of its attempt was discarded: the
  * conversation would refer to files that no longer exist.
@@ -41,6 +43,7 @@ struct carry {
     const char *resume;
     uint32_t message_count; /* see carry_message() */
     uint32_t heard;
+    uint64_t since; /* 0: never */
 };
 
 /* Limits of the messages of one task. */
@@ -69,12 +72,14 @@ struct carry_ended {
 
 /*
  * Each function replaces *text, which may be NULL: an attempt has ended; a
- * later stage sends the work back; an operator answers the question in the
- * reason; an operator has a message for the attempt that runs. ERR_LIMIT: there
- * are too many messages, or they are too long.
+ * later stage sends the work back; an operator does, after the attempt `token`;
+ * an operator answers the question in the reason; an operator has a message for
+ * the attempt that runs. ERR_LIMIT: there are too many messages, or they are
+ * too long.
  */
 void carry_end(char **text, const struct carry_ended *ended);
 void carry_send_back(char **text);
+void carry_send_back_since(char **text, uint64_t token);
 void carry_answer(char **text, const char *answer);
 MUST_USE enum err carry_tell(char **text, uint64_t token, const char *message);
 

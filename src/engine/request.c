@@ -48,6 +48,7 @@ static const struct {
     {"rerun", request_do_rerun, true},
     {"resume", request_do_resume, false},
     {"retry", request_do_retry, false},
+    {"rework", request_do_rework, true},
     {"skip", request_do_skip, true},
     {"submit", request_do_submit, false},
     {"tell", request_do_tell, true},

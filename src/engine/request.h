@@ -22,6 +22,8 @@
  *   {"verb": "first"|"rerun", "task": T, "run": R}
  *   {"verb": "retry"|"cancel", "run": R}  the whole run
  *   {"verb": "answer", "task": T, "text": X, "run": R}
+ *   {"verb": "rework", "task": T, "text": X, "run": R}   T may be a group: the
+ *    stage to which its pipeline sends work back
  *   {"verb": "tell", "task": T, "text": X, "run": R}   to a running session
  *   {"verb": "approve", "task": T, "text": X, "run": R}   "text" is optional
  *   {"verb": "drain"}

@@ -98,6 +98,7 @@ enum err request_do_priority(struct request *request);
 enum err request_do_release(struct request *request);
 enum err request_do_rerun(struct request *request);
 enum err request_do_retry(struct request *request);
+enum err request_do_rework(struct request *request);
 enum err request_do_skip(struct request *request);
 enum err request_do_tell(struct request *request);
 

@@ -9,6 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Limits of one text for a session, and of several for the same. */
+enum {
+    TEXT_BYTES_MAX = 64 << 10,
+    FEEDBACK_BYTES_MAX = 256 << 10,
+};
+
 /* What a request does to the tasks that it names. */
 struct order {
     enum sched_event_type type;
@@ -616,23 +622,14 @@ static uint32_t count_settled(const struct engine *engine, uint32_t run)
 }
 
 /* Run a done task again, and all that depends on it. */
-enum err request_do_rerun(struct request *request)
+static enum err rerun(struct request *request,
+                      uint32_t run,
+                      uint32_t task,
+                      const struct order *order)
 {
     struct engine *engine = request->engine;
-    uint32_t run;
-    uint32_t task;
-    if (!request_find_task(request, &run, &task)) {
-        return request->missing;
-    }
     uint32_t before = count_settled(engine, run);
-    enum err err = apply_task(request,
-                              run,
-                              task,
-                              &(struct order){
-                                  .type = EVENT_RERUN,
-                                  .what = "rerun",
-                                  .done = "runs again",
-                              });
+    enum err err = apply_task(request, run, task, order);
     if (err == ERR_OK) {
         uint32_t more = before - count_settled(engine, run);
         INVARIANT(more > 0);
@@ -646,4 +643,170 @@ enum err request_do_rerun(struct request *request)
         }
     }
     return err;
+}
+
+enum err request_do_rerun(struct request *request)
+{
+    uint32_t run;
+    uint32_t task;
+    if (!request_find_task(request, &run, &task)) {
+        return request->missing;
+    }
+    return rerun(request,
+                 run,
+                 task,
+                 &(struct order){
+                     .type = EVENT_RERUN,
+                     .what = "rerun",
+                     .done = "runs again",
+                 });
+}
+
+/* --- rework ------------------------------------------------------------- */
+
+/*
+ * Return the stage of a group to which work is sent back: where its last stage
+ * that can do so sends it, else its first stage. PLAN_NONE with an error: the
+ * group has several parts.
+ */
+static uint32_t
+find_worker(struct request *request, uint32_t run, uint32_t group)
+{
+    const struct plan *plan = request->engine->runs[run].plan;
+    uint32_t first = PLAN_NONE;
+    uint32_t found = PLAN_NONE;
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        const struct plan_task *task = &plan->tasks[ix];
+        if (!is_of_group(plan, ix, group)) {
+            continue;
+        }
+        first = first == PLAN_NONE ? ix : first;
+        if (task->group != plan->tasks[first].group) {
+            (void)diag_set(&request->diag,
+                           ERR_CONFLICT,
+                           "%s has several parts: name one, such as %s or %s",
+                           plan->groups[group].id,
+                           plan->groups[plan->tasks[first].group].id,
+                           plan->groups[task->group].id);
+            return PLAN_NONE;
+        }
+        found = task->rework_to != PLAN_NONE ? task->rework_to : found;
+    }
+    if (first == PLAN_NONE) {
+        (void)diag_set(&request->diag,
+                       ERR_CONFLICT,
+                       "cannot rework %s: it has no task",
+                       plan->groups[group].id);
+    }
+    return found != PLAN_NONE ? found : first;
+}
+
+/* Add a text to the feedback of a task that will run anyway. */
+static enum err add_feedback(struct request *request,
+                             uint32_t run,
+                             uint32_t task,
+                             const char *text)
+{
+    struct engine_run *r = &request->engine->runs[run];
+    struct engine_task *t = &r->tasks[task];
+    const char *name = r->plan->tasks[task].id;
+    struct strbuf all = {0};
+    if (t->feedback != NULL) {
+        strbuf_addf(&all, "%s\n", t->feedback);
+    }
+    strbuf_adds(&all, text);
+    if (all.len > FEEDBACK_BYTES_MAX) {
+        strbuf_release(&all);
+        return diag_set(&request->diag,
+                        ERR_LIMIT,
+                        "%s has got too much feedback: it would be more than "
+                        "%d bytes",
+                        name,
+                        FEEDBACK_BYTES_MAX);
+    }
+    mem_set_text(&t->feedback, strbuf_text(&all));
+    strbuf_release(&all);
+    rows_set_task(request->engine, run, task);
+    strbuf_addf(&request->text, "%s gets the text when it starts", name);
+    request_add(request, "run", r->id);
+    request_add(request, "task", name);
+    return ERR_OK;
+}
+
+/* Send work back to a task, by its state. */
+static enum err send_back(struct request *request,
+                          uint32_t run,
+                          uint32_t task,
+                          const char *text)
+{
+    static const struct order order = {
+        .type = EVENT_RERUN,
+        .what = "rework",
+        .done = "works on it again",
+    };
+    static const struct order retry = {
+        .type = EVENT_RETRY,
+        .what = "rework",
+        .done = "will be retried with the text",
+    };
+    struct engine_task *t = &request->engine->runs[run].tasks[task];
+    const struct plan_task *plan =
+        &request->engine->runs[run].plan->tasks[task];
+    struct sched_task view = view_of(request->engine, run, task);
+    enum err err = ERR_CONFLICT;
+    switch (view.state) {
+    case TASK_DONE:
+        err = rerun(request, run, task, &order);
+        if (err == ERR_OK) {
+            mem_set_text(&t->feedback, text);
+            carry_send_back_since(&t->carry, view.token);
+        }
+        return err;
+    case TASK_PARKED:
+    case TASK_FAILED:
+        err = apply_task(request, run, task, &retry);
+        if (err == ERR_OK) {
+            hand_over(request->engine, run, task, text);
+        }
+        return err;
+    case TASK_WAITING:
+    case TASK_READY:
+        return add_feedback(request, run, task, text);
+    case TASK_STARTING:
+    case TASK_RUNNING:
+        return diag_set(&request->diag,
+                        ERR_CONFLICT,
+                        "%s is running; use 'sluice tell'",
+                        plan->id);
+    case TASK_SKIPPED:
+    case TASK_CANCELLED:
+        break;
+    }
+    return refuse_order(request, &order, plan->id, plan, &view);
+}
+
+/* Send work back to a stage, with the text as its feedback. */
+enum err request_do_rework(struct request *request)
+{
+    const char *text = request_text(request, "text");
+    uint32_t run;
+    uint32_t task;
+    uint32_t group;
+    if (text == NULL || text[strspn(text, " \t\r\n")] == '\0') {
+        return diag_set(&request->diag, ERR_INVALID, "empty text");
+    }
+    if (strlen(text) > TEXT_BYTES_MAX) {
+        return diag_set(&request->diag,
+                        ERR_LIMIT,
+                        "the text has %zu bytes, more than %d: put it into a "
+                        "file and send its path",
+                        strlen(text),
+                        TEXT_BYTES_MAX);
+    }
+    if (!request_find_named(request, &run, &task, &group)) {
+        return request->missing;
+    }
+    task = task != PLAN_NONE ? task : find_worker(request, run, group);
+    return task != PLAN_NONE ? send_back(request, run, task, text)
+                             : ERR_CONFLICT;
 }

@@ -201,6 +201,11 @@ static void pass_feedback(struct engine *engine,
                                    end->result.reason != NULL);
     struct engine_task *to = &engine->runs[run].tasks[from->rework_to];
     struct strbuf text = {0};
+    struct sched_record record =
+        sched_record(engine->sched, engine_core_task(engine, run, task));
+    if ((record.flags & SCHED_RECORD_STALE) != 0 && to->feedback != NULL) {
+        strbuf_addf(&text, "%s\n", to->feedback); /* of who was faster */
+    }
     strbuf_addf(&text,
                 "%s: %s\n",
                 from->id,

@@ -53,6 +53,33 @@ static void what_a_blocked_session_lacks_is_kept(void **state)
     mem_free(text);
 }
 
+static void work_sent_back_by_an_operator_is_a_round_of_its_own(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    struct verdict verdict = {0};
+    carry_send_back(&text);
+    struct carry carry = carry_read(text);
+    assert_string_equal(carry.after, "changes");
+    assert_int_equal(carry.since, 0);
+    carry_release(&carry);
+    end(&text, &verdict, OUTCOME_DONE, NULL, NULL);
+    assert_null(text); /* nothing to pass on */
+
+    carry_send_back_since(&text, 5);
+    carry_send_back_since(&text, 9);
+    end(&text, &verdict, OUTCOME_FAILED, "no", "id");
+    end(&text, &verdict, OUTCOME_DONE, NULL, NULL);
+    carry_send_back(&text);
+    carry = carry_read(text);
+    assert_string_equal(carry.after, "changes");
+    assert_null(carry.resume);
+    assert_null(carry.reason);
+    assert_int_equal(carry.since, 9);
+    carry_release(&carry);
+    mem_free(text);
+}
+
 static void an_attempt_that_is_not_blocked_lacks_nothing(void **state)
 {
     (void)state;
@@ -155,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_blocked_session_lacks_is_kept),
         cmocka_unit_test(an_attempt_that_is_not_blocked_lacks_nothing),
+        cmocka_unit_test(work_sent_back_by_an_operator_is_a_round_of_its_own),
         cmocka_unit_test(rows_of_earlier_versions_are_read_by_their_words),
         cmocka_unit_test(messages_stay_until_the_task_is_done),
         cmocka_unit_test(a_conversation_has_heard_what_came_before_it),
