@@ -238,10 +238,9 @@ static void check_files(struct run *run)
     struct rlimit files;
     const struct engine *engine = loop_engine(run->loop);
     uint32_t ix = engine_find_run(engine, run->id);
-    uint32_t limit =
-        ix != STORE_NONE
-            ? plan_find_limit(engine_run(engine, ix).plan, "sessions")
-            : PLAN_NONE;
+    uint32_t limit = ix != STORE_NONE
+                         ? plan_find_limit(engine_plan(engine, ix), "sessions")
+                         : PLAN_NONE;
     if (limit == PLAN_NONE || getrlimit(RLIMIT_NOFILE, &files) != 0) {
         return;
     }

@@ -153,8 +153,7 @@ static void add_parts(struct strbuf *out,
                       const struct glance *glance,
                       const struct model *model)
 {
-    const struct plan *plan =
-        engine_run(glance->view.engine, model->shown).plan;
+    const struct plan *plan = engine_plan(glance->view.engine, model->shown);
     uint32_t lines = 0;
     uint32_t left = 0;
     for (uint32_t ix = 0; ix < model->issue_count; ix++) {
@@ -320,7 +319,7 @@ static void
 add_bases(struct strbuf *out, const struct engine *engine, uint32_t run)
 {
     struct engine_bad_base bad;
-    for (uint32_t ix = 0; ix < engine_run(engine, run).plan->repo_count; ix++) {
+    for (uint32_t ix = 0; ix < engine_plan(engine, run)->repo_count; ix++) {
         if (engine_bad_base(engine, run, ix, &bad)) {
             strbuf_adds(out, "  ");
             reasons_add_base(out, &bad);

@@ -43,7 +43,7 @@ static void add_base(struct strbuf *out, const struct chain *chain)
 {
     const struct engine *engine = chain->glance.view.engine;
     struct chain_link link = chain->links[0];
-    const struct plan *plan = engine_run(engine, link.run).plan;
+    const struct plan *plan = engine_plan(engine, link.run);
     struct engine_bad_base bad;
     if (engine_bad_base(engine, link.run, plan->tasks[link.task].repo, &bad)) {
         strbuf_adds(out, "\nnote:   ");

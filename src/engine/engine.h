@@ -250,6 +250,9 @@ const struct load *engine_loader(const struct engine *engine);
 const struct store_info *engine_info(const struct engine *engine);
 uint32_t engine_run_count(const struct engine *engine);
 struct engine_run_view engine_run(const struct engine *engine, uint32_t ix);
+/* Parts of it, much cheaper. */
+const struct plan *engine_plan(const struct engine *engine, uint32_t ix);
+const struct load_run *engine_loaded(const struct engine *engine, uint32_t ix);
 struct engine_session_view engine_session(const struct engine *engine,
                                           uint32_t ix);
 /* Find the session of this token; false: it is not in flight. */

@@ -49,6 +49,18 @@ struct engine_run_view engine_run(const struct engine *engine, uint32_t ix)
     };
 }
 
+const struct plan *engine_plan(const struct engine *engine, uint32_t ix)
+{
+    INVARIANT(ix < engine->run_count);
+    return engine->runs[ix].plan;
+}
+
+const struct load_run *engine_loaded(const struct engine *engine, uint32_t ix)
+{
+    INVARIANT(ix < engine->run_count);
+    return engine->runs[ix].loaded;
+}
+
 struct engine_session_view engine_session(const struct engine *engine,
                                           uint32_t ix)
 {

@@ -163,7 +163,7 @@ static void add_task(struct jsonw *json,
                      uint32_t run,
                      uint32_t task)
 {
-    const struct plan *plan = engine_run(glance->view.engine, run).plan;
+    const struct plan *plan = engine_plan(glance->view.engine, run);
     struct reason reason = snapshot_reason(glance->snapshot, run, task);
     jsonw_item(json, 1);
     jsonw_text(json, "task", plan->tasks[task].id);
@@ -195,7 +195,7 @@ enum http_done api_tasks(struct call *call)
     if (run == STORE_NONE) {
         return call_fail_err(call, no_run(call));
     }
-    uint32_t count = engine_run(glance->view.engine, run).plan->task_count;
+    uint32_t count = engine_plan(glance->view.engine, run)->task_count;
     uint32_t first = after == UINT32_MAX ? 0 : (uint32_t)after + 1;
     uint32_t given = 0;
     struct jsonw json = {.out = &call->response->body, .spaced = true};
@@ -260,7 +260,7 @@ static void add_node(struct jsonw *json,
                      uint32_t run,
                      uint32_t task)
 {
-    const struct plan *plan = engine_run(glance->view.engine, run).plan;
+    const struct plan *plan = engine_plan(glance->view.engine, run);
     const struct plan_task *from = &plan->tasks[task];
     jsonw_item(json, 1);
     jsonw_text(json, "task", from->id);
@@ -289,7 +289,7 @@ enum http_done api_graph(struct call *call)
     if (run == STORE_NONE) {
         return call_fail_err(call, no_run(call));
     }
-    const struct plan *plan = engine_run(glance->view.engine, run).plan;
+    const struct plan *plan = engine_plan(glance->view.engine, run);
     uint32_t task = around != NULL ? plan_find_task(plan, around) : PLAN_NONE;
     if (around != NULL && task == PLAN_NONE) {
         (void)diag_set(&call->diag, ERR_NOT_FOUND, "no task \"%s\"", around);

@@ -271,8 +271,7 @@ static void add_log_part(struct strbuf *out,
 {
     const struct engine *engine = page->glance->view.engine;
     uint32_t run = page->model->shown;
-    uint32_t task =
-        plan_find_task(engine_run(engine, run).plan, page->query->task);
+    uint32_t task = plan_find_task(engine_plan(engine, run), page->query->task);
     struct strbuf name = {0};
     struct strbuf text = {0};
     struct strbuf mark = {0};

@@ -288,7 +288,7 @@ static void
 add_links(struct strbuf *out, const struct page *page, const char *id)
 {
     const struct plan *plan =
-        engine_run(page->glance->view.engine, page->model->shown).plan;
+        engine_plan(page->glance->view.engine, page->model->shown);
     uint32_t task = plan_find_task(plan, id);
     if (task == PLAN_NONE) {
         return;
@@ -400,7 +400,7 @@ void page_add_graph(struct strbuf *out,
                     uint32_t chosen)
 {
     const struct plan *plan =
-        engine_run(page->glance->view.engine, page->model->shown).plan;
+        engine_plan(page->glance->view.engine, page->model->shown);
     struct task_graph graph;
     bool full = false;
     task_graph_init(&graph, plan, near != NULL ? NODES_MAX : plan->task_count);
@@ -427,7 +427,7 @@ void page_add_graph(struct strbuf *out,
 void page_put_graph(struct strbuf *out, const struct page *page)
 {
     const struct plan *plan =
-        engine_run(page->glance->view.engine, page->model->shown).plan;
+        engine_plan(page->glance->view.engine, page->model->shown);
     uint32_t chosen = plan_find_task(plan, page->query->task);
     page_open_heading(out, "graph", "Needs and dependents");
     strbuf_adds(out, "</h2>");

@@ -71,7 +71,7 @@ static void add_running(struct picture *picture)
 {
     const struct page *page = picture->page;
     const struct plan *plan =
-        engine_run(page->glance->view.engine, page->model->shown).plan;
+        engine_plan(page->glance->view.engine, page->model->shown);
     for (uint32_t ix = 0;
          ix < page->model->slot_count && picture->count < BARS_MAX;
          ix++) {
@@ -206,7 +206,7 @@ static void add_bar(struct strbuf *out,
 {
     const struct page *page = picture->page;
     const struct plan *plan =
-        engine_run(page->glance->view.engine, page->model->shown).plan;
+        engine_plan(page->glance->view.engine, page->model->shown);
     const struct plan_task *task = &plan->tasks[bar->task];
     int32_t x1 = x_of(picture, bar->from_ns);
     int32_t x2 = x_of(picture, bar->to_ns);

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 /* How often the store is polled. */
-#define POLL_NS (SECOND_NS / 10)
+#define POLL_NS (150 * MS_NS)
 
 enum {
     SHARE = 30,        /* one part in so many of the time may go to reading */
@@ -604,7 +604,6 @@ bool source_take(struct source *source)
         box.glance = (struct glance){0};
     }
     if (box.has_scene) {
-        drop_models(source); /* they show it */
         drop_texts(source, SOURCE_OF_SCENE);
         top_look_scene_release(&source->scene);
         source->scene = box.scene;

@@ -3,7 +3,7 @@
  * source: the state of a store and its newest events, shared by all clients of
  * a server.
  *
- * A thread of its own polls the store ten times a second, and reads it again
+ * A thread of its own polls the store six times a second, and reads it again
  * when it was written to, so seldom that reading takes a thirtieth of one
  * processor. The loop takes what the thread has read with source_take(), and
  * shows it until the next call: all other functions are for the loop, and none

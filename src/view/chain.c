@@ -16,7 +16,7 @@
 static uint32_t
 task_of_group(const struct glance *glance, uint32_t run, const char *name)
 {
-    const struct plan *plan = engine_run(glance->view.engine, run).plan;
+    const struct plan *plan = engine_plan(glance->view.engine, run);
     uint32_t whole = plan_find_group(plan, name);
     uint32_t found = PLAN_NONE;
     bool open = whole == PLAN_NONE;
@@ -40,7 +40,7 @@ refuse(const struct glance *glance, const char *name, struct diag *diag)
     uint32_t budget = SUGGEST_BUDGET;
     suggest_init(&guess, name, strlen(name), &budget);
     for (uint32_t run = 0; run < engine_run_count(engine); run++) {
-        const struct plan *plan = engine_run(engine, run).plan;
+        const struct plan *plan = engine_plan(engine, run);
         for (uint32_t ix = 0; ix < plan->group_count; ix++) {
             (void)suggest_offer(&guess, plan->groups[ix].id);
         }

@@ -178,8 +178,7 @@ static void sort_issues(const struct making *making, struct model_issue *out)
 
 void issues_fill(struct model *model, const struct glance *glance)
 {
-    const struct plan *plan =
-        engine_run(glance->view.engine, model->shown).plan;
+    const struct plan *plan = engine_plan(glance->view.engine, model->shown);
     if (plan->group_count == 0) {
         return;
     }

@@ -118,8 +118,7 @@ core_task(const struct glance *glance, uint32_t run, uint32_t task)
 static struct model_slot slot_of(const struct glance *glance,
                                  const struct engine_session_view *session)
 {
-    const struct plan *plan =
-        engine_run(glance->view.engine, session->run).plan;
+    const struct plan *plan = engine_plan(glance->view.engine, session->run);
     const struct plan_task *task = &plan->tasks[session->task];
     return (struct model_slot){
         .token = session->token,
@@ -145,7 +144,7 @@ fill_slots(struct model *model, const struct glance *glance, uint32_t run)
     uint32_t most = engine_session_count(glance->view.engine);
     model->slots = mem_zalloc(most, sizeof(model->slots[0]));
     struct engine_session_view session = {0};
-    const struct plan *plan = engine_run(glance->view.engine, run).plan;
+    const struct plan *plan = engine_plan(glance->view.engine, run);
     while (glance_next_session(glance, run, session.token, &session)) {
         if (labels_match(&glance->labels, &plan->tasks[session.task])) {
             model->slots[model->slot_count++] = slot_of(glance, &session);
@@ -188,7 +187,7 @@ static bool is_row(const struct glance *glance,
 static void
 fill_rows(struct model *model, const struct glance *glance, uint32_t run)
 {
-    const struct plan *plan = engine_run(glance->view.engine, run).plan;
+    const struct plan *plan = engine_plan(glance->view.engine, run);
     uint32_t next[MODEL_COUNT] = {0};
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         enum model_part part = model_part_of(glance, run, ix);
@@ -239,7 +238,7 @@ static const char *task_id(const struct model *model, uint32_t task)
 {
     const struct glance *glance = model->ctx;
     uint32_t run = model->shown;
-    return engine_run(glance->view.engine, run).plan->tasks[task].id;
+    return engine_plan(glance->view.engine, run)->tasks[task].id;
 }
 
 static struct reason reason_of(const struct model *model, uint32_t task)
@@ -259,8 +258,8 @@ static void describe(const struct model *model,
     struct reason reason = snapshot_reason(glance->snapshot, run, task);
     struct sched_task now = core_task(glance, run, task);
     *out = (struct model_task){
-        .id = engine_run(engine, run).plan->tasks[task].id,
-        .stage = engine_run(engine, run).plan->tasks[task].stage,
+        .id = engine_plan(engine, run)->tasks[task].id,
+        .stage = engine_plan(engine, run)->tasks[task].stage,
         .state = reason.state,
         .attempt = engine_attempt_number(engine, run, task),
         .ran_ns = glance_ran_ns(glance, run, task),
@@ -319,7 +318,7 @@ static void
 add_budgets(struct model *model, const struct glance *glance, uint32_t run)
 {
     const struct engine *engine = glance->view.engine;
-    const struct plan *plan = engine_run(engine, run).plan;
+    const struct plan *plan = engine_plan(engine, run);
     for (uint32_t ix = 0; ix < plan->limit_count; ix++) {
         const struct plan_limit *limit = &plan->limits[ix];
         int64_t set = engine_limit_set(engine, run, ix);
@@ -386,7 +385,7 @@ static void
 fill_gauges(struct model *model, const struct glance *glance, uint32_t run)
 {
     const struct engine *engine = glance->view.engine;
-    const struct plan *plan = engine_run(engine, run).plan;
+    const struct plan *plan = engine_plan(engine, run);
     uint32_t most = plan->limit_count;
     for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
         most += engine_usage(engine, run, ix).meter_count;
@@ -579,7 +578,7 @@ json_bases(struct jsonw *json, const struct engine *engine, uint32_t run)
 {
     struct engine_bad_base bad;
     jsonw_list(json, 3, "bases");
-    for (uint32_t ix = 0; ix < engine_run(engine, run).plan->repo_count; ix++) {
+    for (uint32_t ix = 0; ix < engine_plan(engine, run)->repo_count; ix++) {
         if (engine_bad_base(engine, run, ix, &bad)) {
             jsonw_object(json, NULL);
             jsonw_text(json, "repo", bad.repo);
@@ -617,8 +616,7 @@ static void json_groups(struct jsonw *json,
                         const struct glance *glance,
                         const struct model *model)
 {
-    const struct plan *plan =
-        engine_run(glance->view.engine, model->shown).plan;
+    const struct plan *plan = engine_plan(glance->view.engine, model->shown);
     jsonw_list(json, 3, "groups");
     for (uint32_t ix = 0; ix < model->issue_count; ix++) {
         const struct model_issue *issue = &model->issues[ix];

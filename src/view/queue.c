@@ -59,7 +59,7 @@ struct queue_view queue_of(const struct glance *glance,
                            const struct engine_session_view *session)
 {
     const struct engine *engine = glance->view.engine;
-    const struct plan *plan = engine_run(engine, session->run).plan;
+    const struct plan *plan = engine_plan(engine, session->run);
     const struct plan_task *own = &plan->tasks[session->task];
     struct queue_view queue = {.place = 1};
     if (!own->merge) {

@@ -199,7 +199,7 @@ snapshot_used(const struct snapshot *snapshot, uint32_t run, uint32_t limit)
 static struct task_id
 core_task(const struct snapshot *snapshot, uint32_t run, uint32_t task)
 {
-    return load_task(engine_run(snapshot->engine, run).loaded, task);
+    return load_task(engine_loaded(snapshot->engine, run), task);
 }
 
 static const struct snapshot_task *
@@ -224,8 +224,7 @@ static void locate(const struct snapshot *snapshot,
 {
     const struct sched *sched = engine_sched(snapshot->engine);
     *run_out = sched_task(sched, id).run.v;
-    *task_out =
-        load_plan_task(engine_run(snapshot->engine, *run_out).loaded, id);
+    *task_out = load_plan_task(engine_loaded(snapshot->engine, *run_out), id);
     INVARIANT(*task_out != PLAN_NONE);
 }
 
@@ -253,7 +252,7 @@ static void name_holder(const struct snapshot *snapshot,
     if (why->task.v != ID_NONE) {
         uint32_t task;
         locate(snapshot, why->task, &other, &task);
-        reason->task = engine_run(snapshot->engine, other).plan->tasks[task].id;
+        reason->task = engine_plan(snapshot->engine, other)->tasks[task].id;
     }
     if (why->group.v != ID_NONE) {
         const struct snapshot_group *group = &snapshot->groups[why->group.v];
@@ -275,7 +274,7 @@ static void name_need(const struct snapshot *snapshot,
                       uint32_t task,
                       struct reason *reason)
 {
-    const struct plan *plan = engine_run(snapshot->engine, run).plan;
+    const struct plan *plan = engine_plan(snapshot->engine, run);
     const struct plan_task *t = &plan->tasks[task];
     uint32_t other_run;
     uint32_t other;
@@ -302,7 +301,7 @@ static void name_usage(const struct engine *engine,
                        uint32_t limit,
                        struct reason *reason)
 {
-    const struct plan *plan = engine_run(engine, run).plan;
+    const struct plan *plan = engine_plan(engine, run);
     if (reason->max != 0 || engine_is_overridden(engine) ||
         engine_limit_set(engine, run, limit) == 0) {
         return;
@@ -329,16 +328,16 @@ static void name_limit(const struct engine *engine,
     if (why->limit.v == ID_NONE) {
         return;
     }
-    struct engine_run_view view = engine_run(engine, run);
+    const struct load_run *loaded = engine_loaded(engine, run);
     reason->max = sched_limit_max(engine_sched(engine), why->limit);
-    uint32_t limit = load_plan_limit(view.loaded, why->limit);
+    uint32_t limit = load_plan_limit(loaded, why->limit);
     if (limit == PLAN_NONE) {
-        reason->limit = load_store_limit_name(view.loaded, why->limit);
+        reason->limit = load_store_limit_name(loaded, why->limit);
         reason->limit_store = true;
         INVARIANT(reason->limit != NULL);
         return;
     }
-    const struct plan_limit *of = &view.plan->limits[limit];
+    const struct plan_limit *of = &engine_plan(engine, run)->limits[limit];
     reason->limit = of->name;
     reason->limit_usd = of->kind == PLAN_LIMIT_BUDGET_USD;
     reason->limit_unpriced = of->kind == PLAN_LIMIT_COST;
@@ -354,8 +353,7 @@ snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
     const struct sched *sched = engine_sched(engine);
     const struct snapshot_task *t = find_task(snapshot, run, task);
     const struct why *why = &t->why;
-    struct engine_run_view view = engine_run(engine, run);
-    struct sched_task now = sched_task(sched, load_task(view.loaded, task));
+    struct sched_task now = sched_task(sched, core_task(snapshot, run, task));
     struct reason reason = {
         .code = why->code,
         .left_ns = SCHED_NEVER,
@@ -365,14 +363,14 @@ snapshot_reason(const struct snapshot *snapshot, uint32_t run, uint32_t task)
         .revoked = now.revoked,
         .held = now.held && !now.unapproved &&
                 (t->state == TASK_WAITING || t->state == TASK_READY),
-        .stop = view.sched.stopped,
+        .stop = sched_run(sched, (struct run_id){run}).stopped,
     };
     if (why->code == WHY_PARKED) {
         enum outcome_lack lack = engine_lack(engine, run, task);
         reason.broke = lack == OUTCOME_LACKS_MONEY;
         reason.unready =
             why->parked == SCHED_PARKED_BLOCKED && lack == OUTCOME_LACKS_START;
-        reason.base = view.plan->tasks[task].base_gate;
+        reason.base = engine_plan(engine, run)->tasks[task].base_gate;
         reason.bad_base = reason.base && lack == OUTCOME_LACKS_BASE;
     }
     name_holder(snapshot, run, why, &reason);
@@ -401,7 +399,7 @@ bool snapshot_needs_person(const struct snapshot *snapshot,
     struct sched_task now = sched_task(engine_sched(snapshot->engine),
                                        core_task(snapshot, run, task));
     bool optional =
-        engine_run(snapshot->engine, run).plan->tasks[task].settings.optional;
+        engine_plan(snapshot->engine, run)->tasks[task].settings.optional;
     return t->state == TASK_PARKED || (t->state == TASK_FAILED && !optional) ||
            now.revoked || (now.unapproved && t->state == TASK_READY);
 }

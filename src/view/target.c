@@ -249,7 +249,7 @@ static void add_hint(struct diag *diag, struct engine *engine, const char *name)
 static bool has_group(const struct engine *engine, const char *name)
 {
     for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
-        if (plan_find_group(engine_run(engine, ix).plan, name) != PLAN_NONE) {
+        if (plan_find_group(engine_plan(engine, ix), name) != PLAN_NONE) {
             return true;
         }
     }

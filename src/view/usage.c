@@ -89,7 +89,7 @@ void usage_add_monitors(struct strbuf *out,
                         int64_t wall_ns,
                         const char *indent)
 {
-    const struct plan *plan = engine_run(engine, run).plan;
+    const struct plan *plan = engine_plan(engine, run);
     for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
         struct engine_usage_view view = engine_usage(engine, run, ix);
         strbuf_addf(out, "%susage", indent);
@@ -150,7 +150,7 @@ void usage_add_amount(struct strbuf *out,
 static int64_t
 expected(const struct glance *glance, uint32_t run, uint32_t limit)
 {
-    const struct plan *plan = engine_run(glance->view.engine, run).plan;
+    const struct plan *plan = engine_plan(glance->view.engine, run);
     const struct plan_limit *of = &plan->limits[limit];
     struct engine_session_view session = {0};
     int64_t units = 0;
@@ -226,7 +226,7 @@ void usage_json_monitors(struct strbuf *out,
                          uint32_t run)
 {
     const struct engine *engine = glance->view.engine;
-    const struct plan *plan = engine_run(engine, run).plan;
+    const struct plan *plan = engine_plan(engine, run);
     struct jsonw json = {.out = out, .spaced = true};
     jsonw_array(&json, NULL);
     for (uint32_t ix = 0; ix < plan->usage_count; ix++) {
