@@ -295,10 +295,11 @@ static enum MHD_Result respond(struct http_exchange *exchange)
             ? make_file(exchange)
             : MHD_create_response_from_buffer(response->body.len,
                                               response->body.text,
-                                              MHD_RESPMEM_MUST_COPY);
+                                              MHD_RESPMEM_MUST_FREE);
     if (made == NULL) {
         return MHD_NO;
     }
+    response->body = (struct strbuf){0}; /* libmicrohttpd frees it */
     add_headers(made, response);
     /* Requests that libmicrohttpd reads in another way than a proxy before us,
      * such as folded headers, would let a client hide one request in another:

@@ -465,7 +465,8 @@ void page_put_log(struct strbuf *out, const struct page *page)
     page_add_escaped(out, page->query->task);
     strbuf_addf(out,
                 "&amp;attempt=%u\">whole log of attempt %u, with search</a>"
-                "</p><pre id=\"log\" tabindex=\"0\" aria-label=\"Log\" "
+                "</p><pre id=\"log\" tabindex=\"0\" role=\"region\" "
+                "aria-label=\"Log\" "
                 "data-attempt=\"%u\" data-next=\"%llu\" data-over=\"%d\">",
                 part.number,
                 part.number,

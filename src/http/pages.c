@@ -340,7 +340,8 @@ static void add_log(struct strbuf *out,
                     (unsigned long long)before);
     }
     strbuf_addf(out,
-                "<pre id=\"log\" tabindex=\"0\" aria-label=\"Log\" "
+                "<pre id=\"log\" tabindex=\"0\" role=\"region\" "
+                "aria-label=\"Log\" "
                 "data-attempt=\"%u\" data-next=\"%llu\" data-over=\"%d\">",
                 part->number,
                 (unsigned long long)part->next,
