@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { ESCAPE = 0x1b, PARAMETERS_MAX = 16 };
+enum { ESCAPE = 0x1b };
 
 /* Apply one parameter of "select graphic rendition". */
 static void apply(struct ansi *ansi, uint32_t code)
@@ -33,47 +33,77 @@ static void apply(struct ansi *ansi, uint32_t code)
 static void apply_all(struct ansi *ansi, const char *text, const char *end)
 {
     uint32_t code = 0;
-    uint32_t count = 0;
-    for (; text <= end && count < PARAMETERS_MAX; text++) {
-        if (text < end && *text >= '0' && *text <= '9') {
-            code = code < 1000 ? code * 10 + (uint32_t)(*text - '0') : code;
-            continue;
-        }
-        if (code == 38 || code == 48) {
+    bool part = false; /* of a parameter: "4:3" is a kind of underline */
+    for (; text <= end; text++) {
+        char byte = (char)(text < end ? *text : ';');
+        if (byte == ':') {
+            part = true;
+        } else if (byte != ';') {
+            bool counts = !part && code < 1000;
+            code = counts ? code * 10 + (uint32_t)(byte - '0') : code;
+        } else if (code == 38 || code == 48 || code == 58) {
             return; /* one of 256 colours, or more: its parameters follow */
+        } else {
+            apply(ansi, code);
+            code = 0;
+            part = false;
         }
-        apply(ansi, code);
-        code = 0;
-        count++;
     }
+}
+
+static bool is_between(char byte, char least, char most)
+{
+    return byte >= least && byte <= most;
+}
+
+/* Skip "ESC [ ... FINAL"; apply a style. */
+static size_t skip_control(struct ansi *ansi, const char *text, size_t len)
+{
+    size_t digits = 2;
+    while (digits < len && is_between(text[digits], '0', ';')) {
+        digits++;
+    }
+    size_t ix = digits;
+    while (ix < len && is_between(text[ix], ' ', '?')) {
+        ix++; /* parameters of others, and intermediate bytes */
+    }
+    if (ix == len || !is_between(text[ix], '@', '~')) {
+        return ix; /* no end: what follows is something else */
+    }
+    if (text[ix] == 'm' && ix == digits) {
+        apply_all(ansi, text + 2, text + ix);
+    }
+    return ix + 1;
+}
+
+/* Skip a title, a link: up to BEL or ESC \. */
+static size_t skip_string(const char *text, size_t len)
+{
+    size_t ix = 2;
+    while (ix < len && text[ix] != 0x07 && text[ix] != ESCAPE) {
+        ix++;
+    }
+    if (ix < len && text[ix] == 0x07) {
+        return ix + 1;
+    }
+    return ix + 1 < len && text[ix + 1] == '\\' ? ix + 2 : ix;
 }
 
 /* Skip an escape sequence at `text`, which has `len` bytes; return its length.
  * A style is applied. */
 static size_t skip(struct ansi *ansi, const char *text, size_t len)
 {
-    size_t ix = 2;
-    if (len < 2) {
-        return len;
+    size_t ix = 1;
+    if (len > 1 && text[1] == '[') {
+        return skip_control(ansi, text, len);
     }
-    if (text[1] == '[') {
-        while (ix < len && ((unsigned char)text[ix] & 0xe0) == 0x20) {
-            ix++; /* parameters and intermediate bytes: 0x20 to 0x3f */
-        }
-        if (ix < len && text[ix] == 'm') {
-            apply_all(ansi, text + 2, text + ix);
-        }
-        return ix < len ? ix + 1 : len;
+    if (len > 1 && text[1] != '\0' && strchr("]PX^_", text[1]) != NULL) {
+        return skip_string(text, len);
     }
-    if (text[1] == ']' || text[1] == 'P' || text[1] == '_' || text[1] == '^') {
-        while (ix < len && text[ix] != 0x07 && text[ix] != ESCAPE) {
-            ix++; /* a title, a link: up to BEL or ESC \ */
-        }
-        return ix < len && text[ix] == 0x07 ? ix + 1
-               : ix + 1 < len               ? ix + 2
-                                            : len;
+    while (ix < len && is_between(text[ix], ' ', '/')) {
+        ix++; /* such as the "(" of "ESC ( B" */
     }
-    return 2;
+    return ix < len && is_between(text[ix], '0', '~') ? ix + 1 : ix;
 }
 
 static void open_style(struct strbuf *out, const struct ansi *ansi)
