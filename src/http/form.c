@@ -145,6 +145,13 @@ static void join_notes(struct strbuf fields[FIELD_COUNT])
     }
 }
 
+/* Read until when the operator has seen everything; 0: it is not a time. */
+static int64_t read_seen(const char *text)
+{
+    bool good = strspn(text, "0123456789") == strlen(text);
+    return good ? strtoll(text, NULL, 10) : 0;
+}
+
 /* Append a value of a query. */
 static void add_escaped(struct strbuf *out, const char *text)
 {
@@ -208,7 +215,10 @@ enum err form_read(struct form_order *out,
         err = diag_set(diag, ERR_INVALID, "the page has no such order");
     }
     if (err == ERR_OK && strcmp(verbs[ix].verb, "seen") == 0) {
-        out->seen_ns = strtoll(strbuf_text(&fields[FIELD_SEEN]), NULL, 10);
+        out->seen_ns = read_seen(strbuf_text(&fields[FIELD_SEEN]));
+        if (out->seen_ns == 0) {
+            err = diag_set(diag, ERR_INVALID, "\"seen\" must be a time");
+        }
     } else if (err == ERR_OK) {
         add_json(&out->json, fields, verbs[ix].text);
     }
