@@ -2,13 +2,15 @@
 /*
  * Any bytes as the parts of a request that decide what is answered and to whom:
  * the path, with all patterns of http/api.c, the headers that the gate looks
- * at, and the body of a form. The first byte says which headers there are;
- * lines follow: path, host, origin, site, authorization, cookie; the rest is
- * the form. Only who has a secret may get in, and only with an operator's may
- * anything change.
+ * at, and the body of a form, which is also the output of a session. The first
+ * byte says which headers there are; lines follow: path, host, origin, site,
+ * authorization, cookie; the rest is the form. Only who has a secret may get
+ * in, and only with an operator's may anything change.
  */
 #include "base/invariant.h"
 #include "base/macros.h"
+#include "base/utf8.h"
+#include "http/ansi.h"
 #include "http/form.h"
 #include "http/gate.h"
 #include "http/route.h"
@@ -38,14 +40,29 @@ static const char *const patterns[] = {
     "/api/v1/events",
     "/api/v1/events/stream",
     "/api/v1/orders",
+    "/api/v1/runs",
     "/api/v1/runs/{run}",
+    "/api/v1/runs/{run}/graph",
+    "/api/v1/runs/{run}/report",
     "/api/v1/runs/{run}/tasks",
     "/api/v1/runs/{run}/tasks/{task*}",
     "/api/v1/runs/{run}/tasks/{task*}/attempts/{number}/log",
+    "/api/v1/runs/{run}/tasks/{task*}/diff",
     "/api/v1/status",
+    "/api/v1/workers",
+    "/diff",
     "/do",
+    "/graph",
+    "/lines",
+    "/live",
+    "/live.css",
+    "/live.js",
+    "/log",
     "/login",
     "/metrics",
+    "/parts",
+    "/report",
+    "/runs",
 };
 
 static void add_escaped(struct strbuf *out, const struct strbuf *part)
@@ -95,7 +112,7 @@ static void check_path(const char *path)
         }
         route_release(&parts);
     }
-    /* A log is also a task of a strange name. */
+    /* A log or a diff is also a task of a strange name. */
     INVARIANT(fitting <= 2);
 }
 
@@ -205,7 +222,9 @@ static void check_form(const char *body, size_t len)
     /* A path of ours, in one line. */
     INVARIANT(back[0] == '/' && back[1] != '/' && back[1] != '\\');
     INVARIANT(strpbrk(back, "\r\n\t\\<>\"") == NULL);
-    if (err == ERR_OK) {
+    if (err == ERR_OK && order.seen_ns != 0) {
+        INVARIANT(order.seen_ns > 0 && order.json.len == 0);
+    } else if (err == ERR_OK) {
         json_t *json = json_loadb(strbuf_text(&order.json),
                                   order.json.len,
                                   JSON_REJECT_DUPLICATES,
@@ -219,6 +238,29 @@ static void check_form(const char *body, size_t len)
         INVARIANT(diag.text[0] != '\0');
     }
     form_release(&order);
+}
+
+/* --- output of sessions ------------------------------------------------- */
+
+/* Whatever comes, it is UTF-8, and its only tags are those of styles. */
+static void check_output(const char *text, size_t len)
+{
+    static const char span[] = "<span class=\"";
+    static const char end[] = "</span>";
+    struct strbuf out = {0};
+    struct ansi ansi = {0};
+    int open = 0;
+    ansi_add(&out, &ansi, text, len);
+    for (const char *at = strbuf_text(&out); *at != '\0'; at++) {
+        bool opens = strncmp(at, span, strlen(span)) == 0;
+        bool closes = strncmp(at, end, strlen(end)) == 0;
+        INVARIANT(*at != '<' || opens || closes);
+        open += opens ? 1 : closes ? -1 : 0;
+        INVARIANT(open == 0 || open == 1);
+    }
+    INVARIANT(open == 0 && ansi.colour <= 16);
+    INVARIANT(utf8_is_valid(strbuf_text(&out), out.len));
+    strbuf_release(&out);
 }
 
 /* --- input -------------------------------------------------------------- */
@@ -260,6 +302,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     INVARIANT(body != NULL);
     memcpy(body, at, len);
     check_form(body, len);
+    check_output(body, len);
     free(body);
     for (size_t ix = 0; ix < LINES; ix++) {
         free(lines[ix]);
