@@ -116,6 +116,9 @@ enum http_done api_runs(struct call *call)
     static const struct store_query query = {.finished = true};
     struct store *store = NULL;
     struct jsonw json = {.out = &call->response->body, .spaced = true};
+    if (call_glance(call) == NULL) {
+        return HTTP_ANSWERED;
+    }
     enum err err = store_open(&store,
                               source_place(call->api->source)->address,
                               STORE_READ,
@@ -318,9 +321,10 @@ enum http_done api_graph(struct call *call)
 /* Read the number of an attempt; 0: it is none. */
 static uint32_t number_of(const char *text)
 {
-    char *end;
-    unsigned long number = strtoul(text, &end, 10);
-    return *end == '\0' && number <= UINT32_MAX ? (uint32_t)number : 0;
+    unsigned long number = strtoul(text, NULL, 10);
+    return strspn(text, "0123456789") == strlen(text) && number <= UINT32_MAX
+               ? (uint32_t)number
+               : 0;
 }
 
 /* Search a log, in another thread: it may be long. */

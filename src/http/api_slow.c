@@ -48,11 +48,12 @@ static void add_diff(const struct slow *slow, struct http_response *response)
 
 enum http_done api_diff(struct call *call)
 {
-    return call_slowly(call,
-                       add_diff,
-                       call_part(call, 0),
-                       call_part(call, 1),
-                       NULL);
+    return call_glance(call) == NULL ? HTTP_ANSWERED
+                                     : call_slowly(call,
+                                                   add_diff,
+                                                   call_part(call, 0),
+                                                   call_part(call, 1),
+                                                   NULL);
 }
 
 /* --- report ------------------------------------------------------------- */
@@ -111,5 +112,7 @@ static void add_report(const struct slow *slow, struct http_response *response)
 
 enum http_done api_report(struct call *call)
 {
-    return call_slowly(call, add_report, call_part(call, 0), NULL, NULL);
+    return call_glance(call) == NULL
+               ? HTTP_ANSWERED
+               : call_slowly(call, add_report, call_part(call, 0), NULL, NULL);
 }

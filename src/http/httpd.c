@@ -180,9 +180,10 @@ static void add_headers(struct MHD_Response *made,
              ? response->policy
              : "default-src 'none'; frame-ancestors 'none'"},
         {"Content-Type",
-         file != NULL             ? file->type
-         : response->type != NULL ? response->type
-                                  : "application/json"},
+         file != NULL                 ? file->type
+         : response->location.len > 0 ? "" /* and no body */
+         : response->type != NULL     ? response->type
+                                      : "application/json"},
         {"ETag", file != NULL ? file->etag : ""},
         {"Vary", file != NULL ? "Accept-Encoding" : ""},
         {"Cross-Origin-Resource-Policy", "same-origin"},

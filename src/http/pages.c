@@ -192,7 +192,7 @@ enum http_done pages_lines(struct call *call)
     struct log_part part;
     uint64_t from = LOG_END;
     struct strbuf *out = &call->response->body;
-    if (!read_name(call, &name) ||
+    if (call_glance(call) == NULL || !read_name(call, &name) ||
         !call_number(call, "from", INT64_MAX, &from)) {
         return HTTP_ANSWERED;
     }
@@ -364,7 +364,8 @@ enum http_done pages_log(struct call *call)
     struct log_part part;
     uint64_t at = LOG_END;
     const char *find = call_query(call, "find");
-    if (!read_name(call, &name) || !call_number(call, "at", INT64_MAX, &at)) {
+    if (call_glance(call) == NULL || !read_name(call, &name) ||
+        !call_number(call, "at", INT64_MAX, &at)) {
         return HTTP_ANSWERED;
     }
     if (find != NULL) {
@@ -457,6 +458,9 @@ static void add_diff(const struct slow *slow, struct http_response *response)
 enum http_done pages_diff(struct call *call)
 {
     const char *task = call_query(call, "task");
+    if (call_glance(call) == NULL) {
+        return HTTP_ANSWERED;
+    }
     if (task == NULL) {
         return call_fail(call, 400, ERR_INVALID, "\"task\" is missing");
     }
@@ -484,9 +488,10 @@ static void add_report_page(const struct slow *slow,
 
 enum http_done pages_report(struct call *call)
 {
-    return call_slowly(call,
-                       add_report_page,
-                       call_query(call, "run"),
-                       NULL,
-                       NULL);
+    return call_glance(call) == NULL ? HTTP_ANSWERED
+                                     : call_slowly(call,
+                                                   add_report_page,
+                                                   call_query(call, "run"),
+                                                   NULL,
+                                                   NULL);
 }
