@@ -89,7 +89,9 @@ def read_all(client, guard=GUARD):
 class Stream:
     """The events that a server sends."""
 
-    def __init__(self, server, after=None, seen=None, headers=None):
+    def __init__(
+        self, server, after=None, seen=None, headers=None, path="/api/v1/events/stream"
+    ):
         words = {**server.bearer(), **(headers or {})}
         if seen is not None:
             words["Last-Event-ID"] = str(seen)
@@ -97,7 +99,7 @@ class Stream:
         self.client = server.connect()
         lines = "".join(f"{name}: {text}\r\n" for name, text in words.items())
         self.client.sendall(
-            f"GET /api/v1/events/stream{query} HTTP/1.1\r\n"
+            f"GET {path}{query} HTTP/1.1\r\n"
             f"Host: {server.host}\r\n{lines}\r\n".encode()
         )
         self.wire = b""
