@@ -268,7 +268,9 @@ static struct MHD_Response *make_file(struct http_exchange *exchange)
     struct http_response *response = &exchange->response;
     const struct http_file *file = response->file;
     bool known = has_word(exchange, "If-None-Match", file->etag);
-    bool packed = has_word(exchange, "Accept-Encoding", "gzip");
+    /* Some coding has a weight of 0: it may be this one. */
+    bool packed = has_word(exchange, "Accept-Encoding", "gzip") &&
+                  !has_word(exchange, "Accept-Encoding", "q=0");
     const void *bytes = packed ? file->gzip : file->plain;
     size_t len = packed ? file->gzip_len : file->plain_len;
     response->status = known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK;

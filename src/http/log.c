@@ -176,9 +176,13 @@ static size_t search_chunk(struct log_found *found,
         const char *stop = hit != NULL ? hit : bytes + len;
         const char *begin = memrchr(rest, '\n', (size_t)(stop - rest));
         begin = begin != NULL ? begin + 1 : rest;
+        if (hit == NULL && !last && begin == bytes) {
+            /* The line is longer than a chunk; the text may go on. */
+            return text_len <= len ? len - text_len + 1 : len;
+        }
         if (hit == NULL) {
             /* A line without an end comes again with the next chunk. */
-            return last || begin == bytes ? len : (size_t)(begin - bytes);
+            return last ? len : (size_t)(begin - bytes);
         }
         const char *end = memchr(hit, '\n', len - (size_t)(hit - bytes));
         if (end == NULL && !last && begin != bytes) {
