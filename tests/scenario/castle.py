@@ -13,6 +13,7 @@ with ATTACKS=1 in the environment their names.
 
 import json
 import os
+import re
 
 import tap
 from https import Site
@@ -36,6 +37,22 @@ READS = (
     "/api/v1/events/stream",
     "/api/v1/nothing",
     "/metrics",
+    "/api/v1/workers",
+    "/api/v1/runs",
+    "/api/v1/runs/made/graph",
+    "/api/v1/runs/made/report",
+    "/api/v1/runs/made/tasks/a/diff",
+    "/api/v1/runs/made/tasks/a/attempts/1/log?find=x",
+    "/parts?run=made",
+    "/live",
+    "/live.css",
+    "/live.js",
+    "/runs",
+    "/log?run=made&task=a",
+    "/lines?run=made&task=a",
+    "/diff?run=made&task=a",
+    "/graph?run=made",
+    "/report?run=made",
 )
 
 
@@ -114,16 +131,27 @@ class Castle(Site):
         return f"{method} {path} HTTP/1.1\r\n{lines}".encode()
 
 
-def expect(castle, name, answer, *wanted):
-    """Require one of some statuses, headers that protect, and no effect."""
-    assert answer.status in wanted, f"{name}: {answer.status}, not {wanted}"
+def protects(name, answer):
+    """Require headers that protect; a redirection leads to this server."""
     headers = answer.headers
+    equal(headers["Location"] is not None, answer.status == 303, name)
+    if answer.status == 303:
+        # One line, of characters that no browser drops, with one slash.
+        good = re.fullmatch(r"/(?:[\w.~%?&=#+-][\w.~%?&=#+/-]*)?", headers["Location"])
+        assert good, f"{name}: {headers['Location']!r}"
     equal(headers["X-Content-Type-Options"], "nosniff", name)
     equal(headers["Cache-Control"], "no-store", name)
     equal(headers["Cross-Origin-Resource-Policy"], "same-origin", name)
     assert "default-src 'none'" in headers["Content-Security-Policy"], name
     assert "frame-ancestors 'none'" in headers["Content-Security-Policy"], name
     assert not [one for one in headers if one.startswith("Access-Control")], name
+    equal(headers["X-Evil"], None, name)
+
+
+def expect(castle, name, answer, *wanted):
+    """Require one of some statuses, headers that protect, and no effect."""
+    assert answer.status in wanted, f"{name}: {answer.status}, not {wanted}"
+    protects(name, answer)
     castle.holds(name)
 
 
