@@ -91,6 +91,7 @@ enum err desk_open(struct desk **out,
 {
     struct desk *desk = mem_zalloc(1, sizeof(*desk));
     INVARIANT(options->threads > 0 && options->threads <= THREADS_MAX);
+    INVARIANT(options->late_ns == 0 || options->late_text != NULL);
     desk->options = *options;
     desk->last = &desk->first;
     int failed = pthread_mutex_init(&desk->lock, NULL);
@@ -136,7 +137,7 @@ enum err desk_send(struct desk *desk, const struct desk_work *work_given)
     item->work = *work_given;
     item->sent_ns = clock_boot_ns();
     (void)pthread_mutex_lock(&desk->lock);
-    bool full = desk->count >= WAITING_MAX;
+    bool full = desk->closing || desk->count >= WAITING_MAX;
     if (!full) {
         *desk->last = item;
         desk->last = &item->next;

@@ -38,7 +38,8 @@ MUST_USE enum err desk_open(struct desk **out,
  * allowed. */
 void desk_close(struct desk *desk);
 
-/* Hand work over. ERR_BUSY: too much waits; the caller keeps the context. */
+/* Hand work over. ERR_BUSY: too much waits, or the desk is being closed; the
+ * caller keeps the context. */
 MUST_USE enum err desk_send(struct desk *desk, const struct desk_work *work);
 
 /* Whether work was done since the last call. */

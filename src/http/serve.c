@@ -373,6 +373,7 @@ enum err serve_run(const struct serve_options *options, struct diag *diag)
         loop(serving);
     }
     address_withdraw(&serving->address); /* while the port is taken */
+    source_stop(serving->source);        /* it sends work to the desk */
     orders_close(serving->orders);       /* its last answer goes to httpd */
     desk_close(serving->desk);
     httpd_close(serving->httpd);

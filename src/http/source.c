@@ -515,18 +515,36 @@ static void keep(struct source *source, struct source_event event)
                                        : event.number - SOURCE_EVENTS + 1;
 }
 
+void source_stop(struct source *source)
+{
+    if (source == NULL || !source->threaded) {
+        return;
+    }
+    (void)pthread_mutex_lock(&source->lock);
+    source->closing = true;
+    (void)pthread_cond_signal(&source->news);
+    (void)pthread_mutex_unlock(&source->lock);
+    (void)pthread_join(source->thread, NULL);
+    source->threaded = false;
+}
+
+/* Wait until the desk has nothing of this source. */
+static void wait_for_forecast(struct source *source)
+{
+    (void)pthread_mutex_lock(&source->lock);
+    while (source->forecasting) {
+        (void)pthread_cond_wait(&source->news, &source->lock);
+    }
+    (void)pthread_mutex_unlock(&source->lock);
+}
+
 void source_close(struct source *source)
 {
     if (source == NULL) {
         return;
     }
-    if (source->threaded) {
-        (void)pthread_mutex_lock(&source->lock);
-        source->closing = true;
-        (void)pthread_cond_signal(&source->news);
-        (void)pthread_mutex_unlock(&source->lock);
-        (void)pthread_join(source->thread, NULL);
-    }
+    source_stop(source);
+    wait_for_forecast(source);
     drop_events(source);
     drop_models(source);
     drop_texts(source, SOURCE_OF_STATE);

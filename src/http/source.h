@@ -33,14 +33,21 @@ struct source_event {
 
 struct source;
 
-/* Read the store and begin to follow it. Forecasts are made by the desk, which
- * must be closed first. A store that cannot be read is no error. */
+/*
+ * Read the store and begin to follow it. A store that cannot be read is no
+ * error. Forecasts are made by the desk. To end: source_stop(), desk_close(),
+ * source_close(); the thread sends work to the desk, whose work uses the
+ * source.
+ */
 MUST_USE enum err source_open(struct source **out,
                               const struct store_place *place,
                               struct desk *desk,
                               struct diag *diag);
 
-/* Stop following it. NULL is allowed. */
+/* Stop following it: the thread has ended. NULL is allowed. */
+void source_stop(struct source *source);
+
+/* Stop following it, wait for a forecast, and free it. NULL is allowed. */
 void source_close(struct source *source);
 
 /* A descriptor that is readable when source_take() has something to take. */
