@@ -14,12 +14,12 @@
 #include <string.h>
 
 struct orders {
-    struct store_place place;
+    struct source *source; /* borrowed */
     struct desk *desk;
 };
 
 struct order {
-    const struct store_place *place; /* borrowed */
+    struct source *source; /* borrowed */
     char *json;
     char *key;  /* or NULL */
     char *back; /* or NULL */
@@ -49,7 +49,7 @@ static void send_order(const struct order *order,
     if (order->key != NULL) {
         key = key_of(order->key);
     }
-    enum err err = client_ask_once(order->place,
+    enum err err = client_ask_once(source_place(order->source),
                                    order->json,
                                    order->key != NULL ? &key : NULL,
                                    &text,
@@ -100,6 +100,9 @@ static void run(void *ctx, const char *refused, struct http_response *response)
     } else {
         send_order(order, response);
     }
+    if (order->back != NULL && response->status == 200) {
+        source_settle(order->source); /* who comes back wants to see it */
+    }
     if (order->back != NULL) {
         make_page(response, order->back);
     }
@@ -114,9 +117,8 @@ static void drop(void *ctx)
     mem_free(order);
 }
 
-enum err orders_open(struct orders **out,
-                     const struct store_place *place,
-                     struct diag *diag)
+enum err
+orders_open(struct orders **out, struct source *source, struct diag *diag)
 {
     static const struct desk_options options = {
         .threads = 1,
@@ -126,7 +128,7 @@ enum err orders_open(struct orders **out,
     };
     struct orders *orders = mem_zalloc(1, sizeof(*orders));
     enum err err = desk_open(&orders->desk, &options, diag);
-    orders->place = store_place_copy(place);
+    orders->source = source;
     *out = orders;
     if (err != ERR_OK) {
         orders_close(orders);
@@ -141,7 +143,6 @@ void orders_close(struct orders *orders)
         return;
     }
     desk_close(orders->desk);
-    store_place_release(&orders->place);
     mem_free(orders);
 }
 
@@ -152,7 +153,7 @@ enum err orders_send(struct orders *orders,
                      const char *back)
 {
     struct order *order = mem_zalloc(1, sizeof(*order));
-    order->place = &orders->place;
+    order->source = orders->source;
     order->json = mem_strdup(json);
     order->key = key != NULL ? mem_strdup(key) : NULL;
     order->back = back != NULL ? mem_strdup(back) : NULL;

@@ -8,14 +8,13 @@
 #ifndef HTTP_ORDERS_H
 #define HTTP_ORDERS_H
 
-#include "http/httpd.h"
-#include "store/place.h"
+#include "http/source.h"
 
 struct orders;
 
-MUST_USE enum err orders_open(struct orders **out,
-                              const struct store_place *place,
-                              struct diag *diag);
+/* The source must outlive it. */
+MUST_USE enum err
+orders_open(struct orders **out, struct source *source, struct diag *diag);
 
 /* Wait for the request in progress, and free it. NULL is allowed. */
 void orders_close(struct orders *orders);
@@ -23,8 +22,8 @@ void orders_close(struct orders *orders);
 /*
  * Send a request, a JSON object (see engine/request.h), and answer the exchange
  * with the reply. `key` may be NULL. With `back`, a path of ours, the reply is
- * for a person: a redirection to it, or a page with the error. ERR_BUSY: too
- * many wait.
+ * for a person: a redirection to it, when the shared state shows the effect, or
+ * a page with the error. ERR_BUSY: too many wait.
  */
 MUST_USE enum err orders_send(struct orders *orders,
                               struct http_exchange *exchange,

@@ -248,14 +248,14 @@ static enum err open_all(struct serving *serving, struct diag *diag)
                                       : listen_unix(serving, diag);
     }
     if (err == ERR_OK) {
-        err = orders_open(&serving->orders, options->place, diag);
-    }
-    if (err == ERR_OK) {
         err = desk_open(&serving->desk, &slow_reading, diag);
     }
     if (err == ERR_OK) {
         err =
             source_open(&serving->source, options->place, serving->desk, diag);
+    }
+    if (err == ERR_OK) {
+        err = orders_open(&serving->orders, serving->source, diag);
     }
     if (err == ERR_OK) {
         serving->api = (struct api){

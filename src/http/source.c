@@ -26,6 +26,9 @@
 /* How often the store is polled. */
 #define POLL_NS (150 * MS_NS)
 
+/* How long to wait for a state. */
+#define SETTLE_NS (2 * SECOND_NS)
+
 enum {
     SHARE = 30,        /* one part in so many of the time may go to reading */
     AGED_SHARE = 2000, /* the same if nothing was written */
@@ -101,7 +104,9 @@ struct source {
     bool has_retired;
     bool soon;
     bool closing;
-    struct eta *eta; /* a new forecast */
+    pthread_cond_t posted; /* a state was put into the box */
+    uint64_t loads;        /* how many were */
+    struct eta *eta;       /* a new forecast */
     bool forecasting;
     int64_t forecast_ns; /* when the next one is due */
 
@@ -260,6 +265,8 @@ static void post(struct source *source)
         glance_release(&box->glance);
         box->glance = next->glance;
         box->has_glance = true;
+        source->loads++;
+        (void)pthread_cond_broadcast(&source->posted);
     }
     if (next->has_scene) {
         top_look_scene_release(&box->scene);
@@ -374,14 +381,21 @@ static void look(struct source *source, bool soon)
     source->was_readable = err == ERR_OK;
 }
 
-/* Wait for the next poll; *soon_out: a load is wanted. False: stop. */
-static bool wait(struct source *source, bool *soon_out)
+/* Return the time so long from now, for a condition. */
+static struct timespec time_after(int64_t wait_ns)
 {
     struct timespec at;
     (void)clock_gettime(CLOCK_MONOTONIC, &at);
-    int64_t until_ns = at.tv_nsec + POLL_NS;
+    int64_t until_ns = at.tv_nsec + wait_ns;
     at.tv_sec += until_ns / SECOND_NS;
     at.tv_nsec = until_ns % SECOND_NS;
+    return at;
+}
+
+/* Wait for the next poll; *soon_out: a load is wanted. False: stop. */
+static bool wait(struct source *source, bool *soon_out)
+{
+    struct timespec at = time_after(POLL_NS);
     int failed = 0;
     (void)pthread_mutex_lock(&source->lock);
     while (!source->soon && !source->closing && failed == 0) {
@@ -424,6 +438,8 @@ static int init_locks(struct source *source)
     failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     failed =
         failed != 0 ? failed : pthread_cond_init(&source->news, &attributes);
+    failed =
+        failed != 0 ? failed : pthread_cond_init(&source->posted, &attributes);
     (void)pthread_condattr_destroy(&attributes);
     return failed != 0 ? failed : pthread_mutex_init(&source->lock, NULL);
 }
@@ -522,6 +538,7 @@ void source_stop(struct source *source)
     }
     (void)pthread_mutex_lock(&source->lock);
     source->closing = true;
+    (void)pthread_cond_broadcast(&source->posted);
     (void)pthread_cond_signal(&source->news);
     (void)pthread_mutex_unlock(&source->lock);
     (void)pthread_join(source->thread, NULL);
@@ -566,6 +583,7 @@ void source_close(struct source *source)
     }
     (void)pthread_mutex_destroy(&source->lock);
     (void)pthread_cond_destroy(&source->news);
+    (void)pthread_cond_destroy(&source->posted);
     store_place_release(&source->place);
     mem_free(source);
 }
@@ -636,6 +654,24 @@ void source_soon(struct source *source)
     (void)pthread_mutex_lock(&source->lock);
     source->soon = true;
     (void)pthread_cond_signal(&source->news);
+    (void)pthread_mutex_unlock(&source->lock);
+}
+
+void source_settle(struct source *source)
+{
+    struct timespec at = time_after(SETTLE_NS);
+    int failed = 0;
+    (void)pthread_mutex_lock(&source->lock);
+    /* A load that is under way may have begun before. */
+    for (uint32_t round = 0; round < 2; round++) {
+        uint64_t loads = source->loads;
+        source->soon = true;
+        (void)pthread_cond_signal(&source->news);
+        while (source->loads == loads && !source->closing && failed == 0) {
+            failed =
+                pthread_cond_timedwait(&source->posted, &source->lock, &at);
+        }
+    }
     (void)pthread_mutex_unlock(&source->lock);
 }
 

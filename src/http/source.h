@@ -59,6 +59,10 @@ bool source_take(struct source *source);
 /* Read the store again soon: somebody waits for it. */
 void source_soon(struct source *source);
 
+/* Wait until the store was read again, for a second or two at most: the effect
+ * of what was just written can be seen then. From any thread but the loop. */
+void source_settle(struct source *source);
+
 /* A number that changes with the state, its events and its scheduler. */
 uint64_t source_version(const struct source *source);
 
