@@ -189,10 +189,10 @@ static void invalid_and_turning_characters_are_replaced(void **state)
         {"a\xc3", "a" BAD},
         {"\xc0\xaf", BAD BAD},
         {"\xed\xa0\x80", BAD BAD BAD},
-        {"a\xe2\x80\xae"
-         "b",
-         "a" BAD "b"}, /* right-to-left override */
-        {"\xe2\x81\xa6\xe2\x80\x8f\xd8\x9c", BAD BAD BAD},
+        /* Right-to-left override, an isolate, and marks. */
+        {"a\xe2\x80\xaez\xe2\x80\xac", "a" BAD "z" BAD},
+        {"\xe2\x81\xa6z\xe2\x81\xa9", BAD "z" BAD},
+        {"\xe2\x80\x8f\xd8\x9c", BAD BAD},
         {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80",
          "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
     };

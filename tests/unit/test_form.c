@@ -18,14 +18,20 @@ struct row {
     const char *wanted;
 };
 
-/* Read a form from a copy without a byte too many, for the sanitizer. */
+/* Return a copy without a byte too many, for the sanitizer. */
+static char *copy_of(const char *bytes, size_t len)
+{
+    char *copy = malloc(len > 0 ? len : 1);
+    assert_non_null(copy);
+    memcpy(copy, bytes, len);
+    return copy;
+}
+
 static enum err
 read_form(struct form_order *out, const char *body, struct diag *diag)
 {
     size_t len = strlen(body);
-    char *copy = malloc(len > 0 ? len : 1);
-    assert_non_null(copy);
-    memcpy(copy, body, len);
+    char *copy = copy_of(body, len);
     enum err err = form_read(out, copy, len, diag);
     free(copy);
     return err;
@@ -141,7 +147,7 @@ static void comments_follow_the_text_in_order(void **state)
         {"verb=rework&task=a&commit=0123&text=no&at=b%3A9&note=two&at=a%3A1&"
          "note=one&at=b%3A3&note=three",
          REWORK "no\\u000a\\u000a" UP_TO "0123:\\u000a- b:9: two\\u000a- a:1: "
-                                         "one\\u000a- b:3: three\\u000a\"}"},
+                "one\\u000a- b:3: three\\u000a\"}"},
         /* Wherever the text is. */
         {"at=a%3A1&note=x&text=no&verb=rework&task=a&commit=0",
          REWORK "no\\u000a\\u000a" UP_TO "0:\\u000a- a:1: x\\u000a\"}"},
