@@ -105,12 +105,17 @@ void page_add_button(struct strbuf *out, const char *verb, const char *label)
                 label);
 }
 
+void page_add_took(struct strbuf *out, int64_t from_ns, int64_t to_ns)
+{
+    duration_add(out, to_ns > from_ns ? to_ns - from_ns : 0);
+}
+
 void page_add_since(struct strbuf *out, int64_t since_ns, int64_t now_ns)
 {
     strbuf_addf(out,
                 "<span data-since=\"%lld\">",
                 (long long)(since_ns / MS_NS));
-    duration_add(out, now_ns > since_ns ? now_ns - since_ns : 0);
+    page_add_took(out, since_ns, now_ns);
     strbuf_adds(out, "</span>");
 }
 

@@ -107,6 +107,9 @@ void page_add_names(struct strbuf *out, const struct page *page);
 /* Append a link to a task. */
 void page_add_link(struct strbuf *out, const char *run, const char *task);
 
+/* Append how long something took: nothing, if the clock was set back. */
+void page_add_took(struct strbuf *out, int64_t from_ns, int64_t to_ns);
+
 /* Append a time that passes: how long ago it was. The script keeps it right. */
 void page_add_since(struct strbuf *out, int64_t since_ns, int64_t now_ns);
 

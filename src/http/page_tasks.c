@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts of the live page about tasks: the list of all, and one of them with
  * its attempts, its graph and its log. */
-#include "base/duration.h"
 #include "base/mem.h"
 #include "base/plain.h"
 #include "base/xml.h"
@@ -157,7 +156,7 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
                 "</td><td>%s</td><td>",
                 row->outcome != NULL ? row->outcome : row->state);
     if (ended && row->begun_ns > 0) {
-        duration_add(out, row->ended_ns - row->begun_ns);
+        page_add_took(out, row->begun_ns, row->ended_ns);
     } else if (row->begun_ns > 0) {
         page_add_since(out, row->begun_ns, attempts->page->glance->wall_ns);
     }

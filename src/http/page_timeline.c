@@ -222,7 +222,7 @@ static void add_bar(struct strbuf *out,
     strbuf_adds(out, "#task\"><title>");
     xml_add(out, task->id);
     strbuf_adds(out, bar->expected_ns > 0 ? ", running for " : ", took ");
-    duration_add(out, bar->to_ns - bar->from_ns);
+    page_add_took(out, bar->from_ns, bar->to_ns);
     strbuf_adds(out, bar->bad ? ", did not succeed" : "");
     if (bar->expected_ns > 0) {
         strbuf_adds(out, ", expected until ");

@@ -447,6 +447,17 @@ class Site(Place):
             )
         return last + count
 
+    def set_back(self, seconds):
+        """Have the sessions begin so much later, as if the clock had been set
+        back since; no scheduler may be alive."""
+        db = sqlite3.connect(self.store / "sluice.db", timeout=GUARD)
+        with contextlib.closing(db), db:
+            db.execute(
+                "UPDATE attempt SET begun_ns = begun_ns + ?",
+                (seconds * 1_000_000_000,),
+            )
+            db.execute("UPDATE scheduler SET writes = writes + 1")
+
 
 def settled(value):
     """A JSON value without members that move."""
