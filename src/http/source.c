@@ -47,8 +47,9 @@ struct run_name {
     char *id;
 };
 
-/* Names of runs, for events. */
+/* Names of the runs of one store, for events. */
 struct names {
+    char store[ID_BYTES]; /* its id, for the loop */
     struct run_name *items;
     uint32_t count;
     uint32_t capacity;
@@ -95,6 +96,7 @@ struct source {
     struct names names;
     int64_t load_ns; /* when the store may be read again ... */
     int64_t aged_ns; /* ... if nothing was written */
+    bool scene_due;  /* it has changed since the last post */
     bool was_readable;
 
     pthread_mutex_t lock; /* guards what follows, up to the next comment */
@@ -232,11 +234,20 @@ static void on_event(void *ctx, const struct store_event *event)
         made.ended = true;
         made.bad =
             strcmp(read.as.attempt.outcome, outcome_name(OUTCOME_DONE)) != 0;
-        made.took_ns = read.as.attempt.took_ns;
+        made.took_ns =
+            read.as.attempt.took_ns > 0 ? read.as.attempt.took_ns : 0;
     }
     event_release(&read);
     MEM_GROW(box->events, box->event_count, box->event_capacity);
     box->events[box->event_count++] = made;
+}
+
+static void on_other(void *ctx)
+{
+    struct source *source = ctx;
+    forget_events(&source->next);
+    forget_names(&source->names);
+    source->next.other = true;
 }
 
 /* Append the events of one box to another. */
@@ -363,15 +374,16 @@ static void look(struct source *source, bool soon)
     int64_t now_ns = clock_boot_ns();
     enum err err = top_look_poll(source->look, &news, &next->trouble);
     if (err == ERR_OK &&
-        (soon || (news.outdated && now_ns >= source->load_ns) ||
+        (soon || next->other || (news.outdated && now_ns >= source->load_ns) ||
          (news.aged && now_ns >= source->aged_ns))) {
         err = load(source);
     }
     next->readable = err == ERR_OK;
-    next->other = news.other;
-    if (next->readable && (news.owner || news.events)) {
+    source->scene_due = source->scene_due || news.owner || news.events;
+    if (next->readable && source->scene_due) {
         next->scene = top_look_scene(source->look);
         next->has_scene = true;
+        source->scene_due = false;
     }
     memcpy(next->id, top_look_id(source->look), sizeof(next->id));
     if (next->has_glance || next->has_scene || next->other ||
@@ -455,6 +467,7 @@ enum err source_open(struct source **out,
     source->look = top_look_new(&(struct top_look_options){
         .place = place,
         .event = on_event,
+        .other = on_other,
         .ctx = source,
     });
     int failed = init_locks(source);
@@ -814,6 +827,21 @@ struct reading {
     uint64_t last;
 };
 
+/* Forget the names of another store that was at the address. */
+static enum err
+check_names(struct names *names, struct store *store, struct diag *diag)
+{
+    static const struct store_visitor nothing = {0};
+    struct store_query query = {0};
+    struct store_info info;
+    enum err err = store_read(store, &query, &nothing, NULL, &info, diag);
+    if (err == ERR_OK && strcmp(info.id, names->store) != 0) {
+        forget_names(names);
+        memcpy(names->store, info.id, sizeof(names->store));
+    }
+    return err;
+}
+
 static enum err add_event(void *ctx, const struct store_event *event)
 {
     struct reading *reading = ctx;
@@ -847,6 +875,9 @@ enum err source_add_events(struct source *source,
     struct store_range range = {.after = after, .max = max};
     struct store *store = NULL;
     enum err err = store_open(&store, source->place.address, STORE_READ, diag);
+    if (err == ERR_OK) {
+        err = check_names(&source->loop_names, store, diag);
+    }
     if (err == ERR_OK) {
         err = store_events(store, &range, add_event, &reading, diag);
     }

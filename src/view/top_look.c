@@ -142,8 +142,12 @@ static enum err on_event(void *ctx, const struct store_event *event)
     return ERR_OK;
 }
 
+/* Begin with another store. */
 static void forget_events(struct top_look *look)
 {
+    if (look->options.other != NULL) {
+        look->options.other(look->options.ctx);
+    }
     drop_lines(look, look->line_count);
     look->last_event = 0;
     look->drain = false;
@@ -231,18 +235,18 @@ poll_store(struct top_look *look, struct top_look_news *out, struct diag *diag)
     }
     if (err == ERR_OK && (strcmp(info.id, look->polled.id) != 0 ||
                           info.last_event < look->last_event)) {
-        out->other = look->polled.id[0] != '\0';
         forget_events(look);
+        out->events = true;
     }
     uint64_t before = look->last_event;
     if (err == ERR_OK) {
         err = read_events(look, look->view.store, info.last_event, diag);
+        out->events = out->events || look->last_event != before;
     }
     if (err == ERR_OK) {
         look->mark = mark;
         look->polled = info;
         look->polled_ns = clock_boot_ns();
-        out->events = look->last_event != before;
         out->owner = describe_owner(look);
     } else {
         client_view_release(&look->view);

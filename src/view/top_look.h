@@ -27,6 +27,9 @@ struct top_look_options {
     /* Called for each new event, or NULL. Of a store that was not polled
      * before, and after a long pause, the newest events are new. */
     void (*event)(void *ctx, const struct store_event *event);
+    /* Called before the first event of a store, also of one that takes the
+     * place of another, or NULL: numbers of events and runs begin again. */
+    void (*other)(void *ctx);
     void *ctx;
 };
 
@@ -34,7 +37,6 @@ struct top_look_options {
 struct top_look_news {
     bool owner;    /* the scheduler, or its state */
     bool events;   /* new events */
-    bool other;    /* it is another store: numbers of events begin again */
     bool outdated; /* the store was written to since the last load */
     bool aged;     /* the last load is some time ago: times have passed, and
                       sessions may have died */
