@@ -5,16 +5,28 @@
 
 #include <string.h>
 
-/* Whether two reasons are the same. Names are those of one engine, so equal
- * ones are one string. */
-static bool is_same(const struct reason *a, const struct reason *b)
+/* Whether two reasons are about the same things. Names are those of one engine,
+ * so equal ones are one string. */
+static bool is_about_same(const struct reason *a, const struct reason *b)
 {
     return a->code == b->code && a->task == b->task && a->run == b->run &&
            a->group == b->group && a->limit == b->limit &&
            a->limit_class == b->limit_class && a->provider == b->provider &&
-           a->until_ns == b->until_ns && a->parked == b->parked &&
-           a->held == b->held && a->on == b->on && a->of == b->of &&
-           a->stop == b->stop && a->stopped == b->stopped;
+           a->left_ns == b->left_ns && a->until_ns == b->until_ns &&
+           a->max == b->max && a->stopped == b->stopped;
+}
+
+/* Whether two reasons are the same, so that their words are, too. */
+static bool is_same(const struct reason *a, const struct reason *b)
+{
+    return is_about_same(a, b) && a->limit_store == b->limit_store &&
+           a->limit_usd == b->limit_usd &&
+           a->limit_unpriced == b->limit_unpriced && a->parked == b->parked &&
+           a->state == b->state && a->on == b->on && a->of == b->of &&
+           a->stop == b->stop && a->held == b->held &&
+           a->revoked == b->revoked && a->broke == b->broke &&
+           a->unread == b->unread && a->unready == b->unready &&
+           a->base == b->base && a->bad_base == b->bad_base;
 }
 
 static void add_to_group(struct waiting_group *group, uint32_t task)
