@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-    STOP_MS = 1000, /* then it is killed */
+    STOP_MS = 2000, /* then it is killed */
     LINE_MAX = 65536,
     SIGNALLED = 128,
 };

@@ -204,6 +204,30 @@ static bool is_let_in(struct call *call, bool open)
     return false;
 }
 
+/* Make a page of an error, if a person will see it. */
+static void make_readable(struct call *call)
+{
+    struct http_response *response = call->response;
+    const char *accept = http_header(call->request, "Accept");
+    if (response->status < 400 || response->type != NULL || accept == NULL ||
+        strstr(accept, "text/html") == NULL ||
+        strncmp(call->request->path, "/api/", 5) == 0) {
+        return;
+    }
+    json_t *json = json_loads(strbuf_text(&response->body), 0, NULL);
+    const char *said = json_string_value(json_object_get(json, "text"));
+    struct strbuf text = {0};
+    strbuf_adds(&text, said != NULL ? said : "");
+    if (response->status == 401) {
+        strbuf_adds(&text, "; 'sluice serve --link' prints a link to log in");
+    }
+    json_decref(json);
+    strbuf_clear(&response->body);
+    page_add_error(&response->body, strbuf_text(&text), "/");
+    strbuf_release(&text);
+    (void)call_page(call);
+}
+
 bool api_admit(void *ctx,
                const struct http_request *request,
                struct http_response *response)
@@ -216,6 +240,9 @@ bool api_admit(void *ctx,
     bool known = false;
     const struct route *route = find_route(&call, &known);
     bool admitted = is_let_in(&call, route != NULL && route->open);
+    if (!admitted) {
+        make_readable(&call);
+    }
     route_release(&call.parts);
     return admitted;
 }
@@ -247,6 +274,9 @@ enum http_done api_handle(void *ctx,
                                   ? "GET, HEAD"
                                   : "GET, HEAD, POST";
         }
+    }
+    if (done == HTTP_ANSWERED) {
+        make_readable(&call);
     }
     route_release(&call.parts);
     return done;

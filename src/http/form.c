@@ -52,6 +52,7 @@ static const struct {
     {"hold", false},
     {"pause", false},
     {"release", false},
+    {"rerun", false},
     {"resume", false},
     {"retry", false},
     {"rework", true},

@@ -431,8 +431,8 @@ void page_add(struct strbuf *out, struct page *page)
 
 void page_add_error(struct strbuf *out, const char *text, const char *back)
 {
-    page_open(out, "Refused", 0);
-    strbuf_adds(out, "<h1>Refused</h1><p id=\"why\">");
+    page_open(out, "Not done", 0);
+    strbuf_adds(out, "<h1>Not done</h1><p id=\"why\">");
     xml_add(out, text);
     strbuf_adds(out, "</p><p><a href=\"");
     xml_add(out, back);

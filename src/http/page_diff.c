@@ -79,9 +79,11 @@ static void open_file(struct strbuf *out, struct reader *reader)
                     (long long)file->added,
                     (long long)file->removed);
     }
-    strbuf_adds(out,
-                "</summary><table class=\"diff\"><thead class=\"gone\"><tr>"
-                "<th>old</th><th>new</th><th>line</th></tr></thead><tbody>");
+    strbuf_adds(
+        out,
+        "</summary><table class=\"diff\"><colgroup><col class=\"no\"><col "
+        "class=\"no\"><col></colgroup><thead class=\"gone\"><tr>"
+        "<th>old</th><th>new</th><th>line</th></tr></thead><tbody>");
 }
 
 /* --- hunks -------------------------------------------------------------- */
@@ -131,20 +133,24 @@ static void open_hunk(struct strbuf *out,
     strbuf_adds(out, "</td></tr>\n");
 }
 
+/* Append a number of a line, with a link that makes a box for a comment on it;
+ * `gone`: the line was removed. */
 static void add_number(struct strbuf *out,
                        const struct reader *reader,
                        uint32_t number,
-                       bool linked)
+                       bool linked,
+                       bool gone)
 {
     strbuf_adds(out, "<td class=\"no\">");
     if (number > 0 && linked && !reader->looks_only) {
         strbuf_adds(out, "<a href=\"#send\" data-at=\"");
         xml_add(out, path_of(reader));
         strbuf_addf(out,
-                    ":%u\" aria-label=\"Comment on line %u\">",
+                    ":%u%s\" aria-label=\"Comment on line %u\">%u</a>",
+                    number,
+                    gone ? " (removed)" : "",
                     number,
                     number);
-        strbuf_addf(out, "%u</a>", number);
     } else if (number > 0) {
         strbuf_addf(out, "%u", number);
     }
@@ -164,8 +170,8 @@ static void add_line(struct strbuf *out,
         return; /* no newline at the end of the file */
     }
     strbuf_addf(out, "<tr class=\"%s\">", added ? "add" : removed ? "del" : "");
-    add_number(out, reader, added ? 0 : reader->old_no, false);
-    add_number(out, reader, removed ? 0 : reader->new_no, true);
+    add_number(out, reader, added ? 0 : reader->old_no, removed, true);
+    add_number(out, reader, removed ? 0 : reader->new_no, true, false);
     strbuf_adds(out, "<td>");
     add_text(out, line, len);
     strbuf_adds(out, "</td></tr>\n");
@@ -249,8 +255,8 @@ open_form(struct strbuf *out, const struct diff_view *view, const char *task)
 static void close_form(struct strbuf *out)
 {
     strbuf_adds(out,
-                "<p id=\"send\"><textarea name=\"text\" rows=\"3\" "
-                "aria-label=\"Comment on the whole\"></textarea></p><p>");
+                "<p id=\"send\"><label>Comment on the whole: <textarea "
+                "name=\"text\" rows=\"3\"></textarea></label></p><p>");
     page_add_button(out, "rework", "Send back with these comments");
     strbuf_adds(out, "</p></form>");
 }

@@ -56,7 +56,9 @@ static void add_counts(struct strbuf *out, const struct model_run *run)
                         sched_state_name(state));
         }
     }
-    if (run->forecast.runs > 0) {
+    if (run->paused) {
+        strbuf_adds(out, "; <strong class=\"bad\">paused</strong>");
+    } else if (run->forecast.runs > 0) {
         strbuf_adds(out, "; ends ");
         eta_add_text(out, &run->forecast, run->forecast_ns);
     }
@@ -109,6 +111,9 @@ static void add_control(struct strbuf *out, const struct page *page)
     } else {
         strbuf_addf(out, "cap %lld", (long long)run->cap);
     }
+    if (run->cap != run->cap_set && run->cap_set != LIMIT_NONE) {
+        strbuf_addf(out, " (set to %lld)", (long long)run->cap_set);
+    }
     strbuf_adds(out,
                 "</span><button name=\"step\" value=\"1\" aria-label=\"Raise "
                 "the cap\">+</button></form> ");
@@ -133,8 +138,12 @@ void page_put_head(struct strbuf *out, const struct page *page)
     }
     xml_add(out, name);
     strbuf_adds(out, run != NULL ? "</a></h1>" : "</h1>");
-    strbuf_addf(out, "<p class=\"%s\">", model->well ? "soft" : "bad");
-    xml_add(out, model->scheduler != NULL ? model->scheduler : "");
+    bool idle = run == NULL && !source_scene(page->source)->owned;
+    strbuf_addf(out, "<p class=\"%s\">", model->well || idle ? "soft" : "bad");
+    xml_add(out,
+            idle                       ? "no scheduler is running"
+            : model->scheduler != NULL ? model->scheduler
+                                       : "");
     strbuf_adds(out, model->draining ? "; draining</p>" : "</p>");
     add_runs(out, model);
     if (run != NULL) {
@@ -389,14 +398,19 @@ void page_put_machines(struct strbuf *out, const struct page *page)
 void page_put_events(struct strbuf *out, const struct page *page)
 {
     const struct top_look_scene *scene = source_scene(page->source);
-    uint32_t first =
-        scene->line_count > EVENTS_MAX ? scene->line_count - EVENTS_MAX : 0;
+    uint32_t given = 0;
     page_open_heading(out, "events", "Events");
     strbuf_adds(out, "</h2><ul>");
-    for (uint32_t ix = scene->line_count; ix > first; ix--) {
+    for (uint32_t ix = scene->line_count; ix > 0 && given < EVENTS_MAX; ix--) {
+        const struct model_event *line = &scene->lines[ix - 1];
+        if (page->run != NULL && line->run != STORE_NONE &&
+            line->run != page->run->number) {
+            continue; /* of another run */
+        }
         strbuf_adds(out, "<li class=\"line id\">");
-        xml_add(out, scene->lines[ix - 1].text);
+        xml_add(out, line->text);
         strbuf_adds(out, "</li>\n");
+        given++;
     }
     strbuf_adds(out, "</ul>");
 }

@@ -232,34 +232,83 @@ static void add_folded(struct strbuf *out, const char *title, const char *text)
     strbuf_adds(out, "</pre></details>");
 }
 
-static void
-add_orders(struct strbuf *out, const struct page *page, const char *task)
+/* The states of a task in which the page offers an order. */
+enum offer {
+    OFFER_WAITING = 1,    /* waiting, ready */
+    OFFER_RUNNING = 2,    /* starting, running */
+    OFFER_GIVEN_UP = 4,   /* parked, failed */
+    OFFER_DONE = 8,       /* done */
+    OFFER_UNAPPROVED = 16 /* waits for approval */
+};
+
+static enum offer offer_of(enum task_state state, bool unapproved)
 {
-    static const char *const verbs[][2] = {
-        {"answer", "Answer"},
-        {"retry", "Retry"},
-        {"skip", "Skip"},
-        {"rework", "Send back"},
-        {"tell", "Tell"},
-        {"hold", "Hold"},
-        {"release", "Release"},
-        {"first", "First"},
-        {"cancel", "Cancel"},
+    switch (state) {
+    case TASK_WAITING:
+    case TASK_READY:
+        return unapproved ? OFFER_UNAPPROVED : OFFER_WAITING;
+    case TASK_STARTING:
+    case TASK_RUNNING:
+        return OFFER_RUNNING;
+    case TASK_FAILED:
+    case TASK_PARKED:
+        return OFFER_GIVEN_UP;
+    case TASK_DONE:
+        return OFFER_DONE;
+    case TASK_SKIPPED:
+    case TASK_CANCELLED:
+        break;
+    }
+    return 0;
+}
+
+/* Append the orders that make sense for a task as it is. */
+static void add_orders(struct strbuf *out,
+                       const struct page *page,
+                       const struct model_task *task)
+{
+    static const struct {
+        const char *verb;
+        const char *label;
+        unsigned offers;
+    } verbs[] = {
+        {"answer", "Answer", OFFER_GIVEN_UP},
+        {"approve", "Approve", OFFER_UNAPPROVED},
+        {"retry", "Retry", OFFER_GIVEN_UP},
+        {"tell", "Tell", OFFER_RUNNING},
+        {"rework", "Send back", OFFER_DONE | OFFER_GIVEN_UP | OFFER_WAITING},
+        {"rerun", "Run again", OFFER_DONE},
+        {"first", "First", OFFER_WAITING},
+        {"skip", "Skip", OFFER_GIVEN_UP | OFFER_WAITING | OFFER_UNAPPROVED},
+        {"cancel",
+         "Cancel",
+         OFFER_GIVEN_UP | OFFER_WAITING | OFFER_UNAPPROVED | OFFER_RUNNING},
     };
+    enum offer offer = offer_of(task->state, task->unapproved);
     struct strbuf back = {0};
+    if (offer == 0) {
+        return;
+    }
     strbuf_adds(&back, "/?run=");
     page_add_escaped(&back, page->run->id);
     strbuf_adds(&back, "&task=");
-    page_add_escaped(&back, task);
+    page_add_escaped(&back, task->id);
     strbuf_adds(&back, "#task");
-    page_open_form(out, page->run->id, task, "");
+    page_open_form(out, page->run->id, task->id, "");
     page_add_field(out, "back", strbuf_text(&back));
     strbuf_release(&back);
     strbuf_adds(out,
                 "<textarea name=\"text\" id=\"task-text\" rows=\"1\" "
                 "aria-label=\"Text for this task\"></textarea>");
     for (size_t ix = 0; ix < ARRAY_COUNT(verbs); ix++) {
-        page_add_button(out, verbs[ix][0], verbs[ix][1]);
+        if ((verbs[ix].offers & (unsigned)offer) != 0) {
+            page_add_button(out, verbs[ix].verb, verbs[ix].label);
+        }
+    }
+    if (task->held) {
+        page_add_button(out, "release", "Release");
+    } else if ((offer & (OFFER_WAITING | OFFER_RUNNING)) != 0) {
+        page_add_button(out, "hold", "Hold");
     }
     strbuf_adds(out, "</form>");
 }
@@ -313,6 +362,7 @@ void page_put_task(struct strbuf *out, const struct page *page)
 {
     struct chain chain;
     struct diag diag = {0};
+    struct model_task task;
     struct strbuf text = {0};
     const char *run = page->run->id;
     strbuf_adds(out, "<h2 id=\"task-h\" class=\"id\">");
@@ -329,10 +379,11 @@ void page_put_task(struct strbuf *out, const struct page *page)
     const struct engine *engine = page->glance->view.engine;
     const char *id = chain_id(&chain, 0);
     const char *reason = engine_reason(engine, link.run, link.task);
+    page->model->describe(page->model, link.task, &task, &text);
+    strbuf_clear(&text);
     strbuf_adds(out, "<p>");
-    page_add_state(out,
-                   snapshot_state(page->glance->snapshot, link.run, link.task));
-    strbuf_adds(out, "</p>");
+    page_add_state(out, task.state);
+    strbuf_adds(out, task.held ? ", held</p>" : "</p>");
     chain_add_links(&text, &chain);
     add_paragraphs(out, strbuf_text(&text));
     strbuf_release(&text);
@@ -344,7 +395,7 @@ void page_put_task(struct strbuf *out, const struct page *page)
     add_links(out, page, id);
     add_cost(out, engine, link.run, link.task);
     if (!page->query->looks_only) {
-        add_orders(out, page, id);
+        add_orders(out, page, &task);
     }
     add_folded(out,
                "Feedback for the next attempt",
@@ -465,7 +516,7 @@ void page_put_log(struct strbuf *out, const struct page *page)
     strbuf_addf(out,
                 "&amp;attempt=%u\">whole log of attempt %u, with search</a>"
                 "</p><pre id=\"log\" tabindex=\"0\" role=\"region\" "
-                "aria-label=\"Log\" "
+                "aria-label=\"Log\" data-end=\"1\" "
                 "data-attempt=\"%u\" data-next=\"%llu\" data-over=\"%d\">",
                 part.number,
                 part.number,

@@ -38,12 +38,18 @@ static bool read_query(struct call *call, struct page_query *out)
     return true;
 }
 
-/* Lead to the report of a run that is finished. */
-static enum http_done show_report(struct call *call, const char *run)
+/* Lead to the report of a run that is finished, or to the log of its task. */
+static enum http_done
+show_finished(struct call *call, const char *run, const char *task)
 {
+    struct strbuf *location = &call->response->location;
     call->response->status = 303;
-    strbuf_adds(&call->response->location, "/report?run=");
-    page_add_escaped(&call->response->location, run);
+    strbuf_adds(location, task != NULL ? "/log?run=" : "/report?run=");
+    page_add_escaped(location, run);
+    if (task != NULL) {
+        strbuf_adds(location, "&task=");
+        page_add_escaped(location, task);
+    }
     return HTTP_ANSWERED;
 }
 
@@ -56,7 +62,7 @@ enum http_done pages_main(struct call *call)
     }
     if (query.run != NULL &&
         engine_find_run(glance->view.engine, query.run) == STORE_NONE) {
-        return show_report(call, query.run);
+        return show_finished(call, query.run, query.task);
     }
     struct page page = {
         .source = call->api->source,
@@ -185,6 +191,19 @@ static bool read_name(struct call *call, struct log_name *out)
     return true;
 }
 
+/* Append the query of a log's page, escaped for HTML, without its offset. */
+static void add_link(struct strbuf *out, const struct log_name *name)
+{
+    if (name->run != NULL) {
+        strbuf_adds(out, "run=");
+        page_add_escaped(out, name->run);
+        strbuf_adds(out, "&amp;");
+    }
+    strbuf_adds(out, "task=");
+    page_add_escaped(out, name->task);
+    strbuf_addf(out, "&amp;attempt=%u", name->number);
+}
+
 /* New lines of a log, for the script. */
 enum http_done pages_lines(struct call *call)
 {
@@ -209,28 +228,25 @@ enum http_done pages_lines(struct call *call)
     part.raw.len = len;
     struct strbuf text = {0};
     log_add_text(&text, &part);
+    unsigned long long next = part.from + len;
     strbuf_addf(out,
                 "<div id=\"piece\" data-next=\"%llu\" data-over=\"%d\">",
-                (unsigned long long)(part.from + len),
-                part.over && part.from + len >= part.size);
-    page_add_lines(out, strbuf_text(&text), text.len, part.from, NULL);
+                next,
+                part.over && next >= part.size);
+    struct strbuf link = {0};
+    name.number = part.number;
+    add_link(&link, &name);
+    page_add_lines(out,
+                   strbuf_text(&text),
+                   text.len,
+                   part.from,
+                   call_query(call, "links") != NULL ? strbuf_text(&link)
+                                                     : NULL);
+    strbuf_release(&link);
     strbuf_adds(out, "</div>");
     strbuf_release(&text);
     log_part_release(&part);
     return call_page(call);
-}
-
-/* Append the query of a log's page, escaped for HTML, without its offset. */
-static void add_link(struct strbuf *out, const struct log_name *name)
-{
-    if (name->run != NULL) {
-        strbuf_adds(out, "run=");
-        page_add_escaped(out, name->run);
-        strbuf_adds(out, "&amp;");
-    }
-    strbuf_adds(out, "task=");
-    page_add_escaped(out, name->task);
-    strbuf_addf(out, "&amp;attempt=%u", name->number);
 }
 
 /* Append the head of a log's page: where we are, and the search. */
@@ -265,7 +281,9 @@ static void add_log_head(struct strbuf *out,
     strbuf_addf(out,
                 "\"><button>Search</button></form><nav aria-label=\"Log\"><a "
                 "href=\"/log?%s&amp;at=0\">start</a> <a "
-                "href=\"/log?%s\">end</a></nav></header>",
+                "href=\"/log?%s\">end</a> <a href=\"/diff?%s\">diff</a> <a "
+                "href=\"/\">back to the run</a></nav></header>",
+                link,
                 link,
                 link);
 }
@@ -341,11 +359,12 @@ static void add_log(struct strbuf *out,
     }
     strbuf_addf(out,
                 "<pre id=\"log\" tabindex=\"0\" role=\"region\" "
-                "aria-label=\"Log\" "
-                "data-attempt=\"%u\" data-next=\"%llu\" data-over=\"%d\">",
+                "aria-label=\"Log\" data-links=\"1\" "
+                "data-attempt=\"%u\" data-next=\"%llu\" data-over=\"%d\"%s>",
                 part->number,
                 (unsigned long long)part->next,
-                part->over || !from_end);
+                part->over || !from_end,
+                from_end ? " data-end=\"1\"" : "");
     log_add_text(&text, part);
     page_add_lines(out, strbuf_text(&text), text.len, part->from, link);
     strbuf_adds(out, "</pre>");

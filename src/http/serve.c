@@ -28,6 +28,9 @@ enum { BACKLOG = 64, HOST_BYTES = ADDRESS_HOST_BYTES };
 /* How often streams are asked for a sign of life. */
 #define STREAM_NS (1 * SECOND_NS)
 
+/* How long a server beside a run outlives it, if a page is open. */
+#define LINGER_NS (SECOND_NS * 7 / 10)
+
 static const struct desk_options slow_reading = {.threads = 2};
 
 /* Names under which a server on the loopback is known. */
@@ -331,30 +334,53 @@ static enum err announce(struct serving *serving, struct diag *diag)
     return err;
 }
 
+/* Wait for something to do, and do it; false: a signal has come. */
+static bool take_turn(struct serving *serving, int64_t *woken_ns)
+{
+    struct pollfd fds[] = {
+        {.fd = httpd_fd(serving->httpd), .events = POLLIN},
+        {.fd = serving->signals, .events = POLLIN},
+        {.fd = source_fd(serving->source), .events = POLLIN},
+    };
+    int ready = poll(fds, ARRAY_COUNT(fds), httpd_wait_ms(serving->httpd));
+    if (ready > 0 && fds[1].revents != 0) {
+        return false;
+    }
+    if (orders_news(serving->orders)) {
+        source_soon(serving->source); /* who ordered wants to see it */
+    }
+    bool changed = source_take(serving->source);
+    int64_t now_ns = clock_boot_ns();
+    if (changed || now_ns - *woken_ns > STREAM_NS) {
+        httpd_wake(serving->httpd);
+        *woken_ns = now_ns;
+    }
+    httpd_run(serving->httpd);
+    return true;
+}
+
+/* Let open pages see the end of the run beside which this server was. */
+static void linger(struct serving *serving)
+{
+    struct signalfd_siginfo ignored;
+    int64_t woken_ns = 0;
+    int64_t until_ns = clock_boot_ns() + LINGER_NS;
+    ssize_t got = read(serving->signals, &ignored, sizeof(ignored));
+    (void)got; /* the next signal ends it at once */
+    source_soon(serving->source);
+    while (httpd_stream_count(serving->httpd) > 0 &&
+           clock_boot_ns() < until_ns && take_turn(serving, &woken_ns)) {
+    }
+}
+
 /* Serve until a signal comes. */
 static void loop(struct serving *serving)
 {
     int64_t woken_ns = 0;
-    for (;;) {
-        struct pollfd fds[] = {
-            {.fd = httpd_fd(serving->httpd), .events = POLLIN},
-            {.fd = serving->signals, .events = POLLIN},
-            {.fd = source_fd(serving->source), .events = POLLIN},
-        };
-        int ready = poll(fds, ARRAY_COUNT(fds), httpd_wait_ms(serving->httpd));
-        if (ready > 0 && fds[1].revents != 0) {
-            return;
-        }
-        if (orders_news(serving->orders)) {
-            source_soon(serving->source); /* who ordered wants to see it */
-        }
-        bool changed = source_take(serving->source);
-        int64_t now_ns = clock_boot_ns();
-        if (changed || now_ns - woken_ns > STREAM_NS) {
-            httpd_wake(serving->httpd);
-            woken_ns = now_ns;
-        }
-        httpd_run(serving->httpd);
+    while (take_turn(serving, &woken_ns)) {
+    }
+    if (serving->options->beside) {
+        linger(serving);
     }
 }
 

@@ -12,6 +12,7 @@
 #include "http/gate.h"
 #include "store/place.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct serve_options {
@@ -24,6 +25,7 @@ struct serve_options {
     const char *const *hosts; /* further names of this server */
     uint32_t host_count;
     enum gate_role role; /* of the link */
+    bool beside; /* a run: open pages see its end before the server exits */
     /* It listens: where, and a one-time link to log in with, or NULL. */
     void (*ready)(void *ctx, const char *where, const char *link);
     /* It serves in spite of this. */

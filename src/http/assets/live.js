@@ -3,11 +3,12 @@
 /* The server makes the page. This script asks for the parts that have changed,
  * and puts them in place of the old ones. Without it, everything works by links
  * and forms. */
-var stream = null, heard = Date.now(), shown = Date.now(), busy = false, again = false, wait = 0, needs = null;
+var moved = 0, pointed = false, stream = null, heard = Date.now(), shown = Date.now(), busy = false, again = false, wait = 0, needs = null;
 var stale = document.getElementById('stale'), live = !!document.getElementById('head');
 function all(selector, root) { return Array.prototype.slice.call((root || document).querySelectorAll(selector)); }
 function one(selector) { return document.querySelector(selector); }
 function make(name, parent, values) { return Object.assign(parent.appendChild(document.createElement(name)), values); }
+function limit(ms) { return window.AbortSignal && AbortSignal.timeout ? AbortSignal.timeout(ms) : undefined; }
 function parse(text) { return new DOMParser().parseFromString(text, 'text/html'); }
 
 /* --- parts --- */
@@ -44,6 +45,7 @@ function place(part) {
   var open = all('details', old).map(function (item) { return item.open; });
   var left = all('.scroll', old).map(function (item) { return item.scrollLeft; });
   old.replaceWith(part);
+  if (part.id === 'needs') moved = Date.now();
   all('details', part).forEach(function (item, ix) { item.open = !!open[ix]; });
   all('.scroll', part).forEach(function (item, ix) { item.scrollLeft = left[ix] || 0; });
   at = id ? document.getElementById(id) : index >= 0 ? all('a,button,summary,[tabindex]', part)[index] : null;
@@ -67,7 +69,7 @@ function load() {
   busy = true;
   var query = new URLSearchParams(location.search), have = all('[data-part]').map(function (part) { return part.dataset.part; });
   query.set('have', have.join(','));
-  fetch('/parts?' + query, {credentials: 'same-origin'}).then(function (answer) {
+  fetch('/parts?' + query, {credentials: 'same-origin', signal: limit(8000)}).then(function (answer) {
     if (!answer.ok) throw new Error(String(answer.status));
     return answer.text();
   }).then(function (text) { shown = heard = Date.now(); stale.hidden = true; take(text); }, function () {
@@ -88,7 +90,8 @@ function follow() {
 }
 /* A stream may die without a word: then make another one, and ask. */
 function watch() {
-  if (Date.now() - heard > 12000 || stream.readyState === 2) { follow(); load(); }
+  if (Date.now() - heard > 12000) stale.hidden = false;
+  if (Date.now() - heard > 12000 || stream.readyState === 2) { follow(); heard = shown; load(); }
 }
 
 /* --- times --- */
@@ -112,6 +115,7 @@ function read() {
   query.set('attempt', log.dataset.attempt);
   query.set('from', log.dataset.next);
   query.delete('at');
+  if (log.dataset.links) query.set('links', '1');
   fetch('/lines?' + query, {credentials: 'same-origin'}).then(function (answer) { return answer.ok ? answer.text() : ''; }).then(function (text) {
     var piece = text && parse(text).getElementById('piece'), end = log.scrollTop + log.clientHeight > log.scrollHeight - 20;
     if (!piece || piece.dataset.next === log.dataset.next && piece.dataset.over === log.dataset.over) return;
@@ -125,6 +129,8 @@ function read() {
 
 /* --- orders --- */
 function send(form, button) {
+  if (form.dataset.busy) return; /* a double click */
+  form.dataset.busy = '1';
   var data = new URLSearchParams(new FormData(form));
   if (button && button.name) data.set(button.name, button.value);
   fetch(form.action, {method: 'POST', body: data, redirect: 'manual', credentials: 'same-origin'}).then(function (answer) {
@@ -136,15 +142,21 @@ function send(form, button) {
     }
     return answer.text();
   }, function () { return 'no connection: the order was not sent'; }).then(function (text) {
+    delete form.dataset.busy;
     if (!text) return;
     var why = parse(text).getElementById('why');
     alert(why ? why.textContent : text);
   });
 }
+document.addEventListener('click', function (event) { pointed = event.detail > 0; }, true);
 document.addEventListener('submit', function (event) {
   var form = event.target;
   if (form.method !== 'post') return;
   event.preventDefault();
+  var verb = event.submitter ? event.submitter.value : '';
+  /* The list may have moved under the pointer. */
+  if (pointed && Date.now() - moved < 500 && form.closest('#needs')) return;
+  if (/^(cancel|drain)$/.test(verb) && !confirm(verb === 'drain' ? 'Start nothing more, and exit after the last session?' : 'Cancel this task for good?')) return;
   send(form, event.submitter);
 });
 
@@ -186,7 +198,7 @@ document.addEventListener('keydown', function (event) {
 });
 
 var log = document.getElementById('log');
-if (log && !location.hash) log.scrollTop = log.scrollHeight;
+if (log && log.dataset.end && !location.hash) log.scrollTop = log.scrollHeight;
 setInterval(read, 1000);
 setInterval(tick, 1000);
 if (live) {
