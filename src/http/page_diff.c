@@ -4,12 +4,12 @@
 #include "base/xml.h"
 #include "http/page.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
     OPEN_LINES_MAX = 400, /* a file with more lines is folded */
     COMMIT_CHARS = 12,
+    NUMBER_MAX = 100000000, /* of lines; git has less */
 };
 
 /* A diff being read. */
@@ -88,16 +88,24 @@ static void open_file(struct strbuf *out, struct reader *reader)
 
 /* --- hunks -------------------------------------------------------------- */
 
+/* Read a number of at most NUMBER_MAX; return what follows it. */
+static const char *read_number(const char *text, uint32_t *out)
+{
+    uint32_t number = 0;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        number = number * 10 + (uint32_t)(*text - '0');
+        number = number < NUMBER_MAX ? number : NUMBER_MAX;
+    }
+    *out = number;
+    return text;
+}
+
 /* Read "12,3" or "12", which is one line. */
 static const char *read_range(const char *text, uint32_t *no, uint32_t *count)
 {
-    char *end;
-    *no = (uint32_t)strtoul(text, &end, 10);
+    text = read_number(text, no);
     *count = 1;
-    if (*end == ',') {
-        *count = (uint32_t)strtoul(end + 1, &end, 10);
-    }
-    return end;
+    return *text == ',' ? read_number(text + 1, count) : text;
 }
 
 /* Append a box for a comment on a hunk, which works without a script. */
@@ -218,14 +226,15 @@ add_head(struct strbuf *out, const struct diff_view *view, const char *task)
     xml_add(out, view->group);
     strbuf_adds(out, "</a></h1><p class=\"soft\">");
     xml_add(out, view->repo);
+    strbuf_adds(out, ", ");
+    add_text(out, view->from, strnlen(view->from, COMMIT_CHARS));
+    strbuf_adds(out, " to ");
+    add_text(out, view->to, strnlen(view->to, COMMIT_CHARS));
     strbuf_addf(out,
-                ", %.*s to %.*s: %u files, <span class=\"good\">+%lld</span> "
+                ": %u file%s, <span class=\"good\">+%lld</span> "
                 "<span class=\"bad\">&minus;%lld</span></p></header>",
-                COMMIT_CHARS,
-                view->from,
-                COMMIT_CHARS,
-                view->to,
                 view->file_count,
+                view->file_count == 1 ? "" : "s",
                 (long long)added,
                 (long long)removed);
 }
