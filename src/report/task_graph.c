@@ -209,6 +209,7 @@ void task_graph_lay_rows(struct task_graph *graph,
                          uint32_t count,
                          uint32_t columns)
 {
+    INVARIANT(columns > 0);
     bool *placed = mem_zalloc(graph->count, sizeof(placed[0]));
     uint32_t done = 0;
     sort(graph);
