@@ -125,13 +125,15 @@ static enum err on_run(void *ctx, const struct store_run *row)
 }
 
 /* Take the plan that an engine before this one has read from the same text, if
- * nothing was added to it. */
+ * nothing was added to it. It has learned what was expected of the run: a run
+ * of another store is not the same, which the time of its creation shows. */
 static bool take_spare(struct engine *engine, struct engine_run *run)
 {
     struct engine *spare = engine->spare;
     for (uint32_t ix = 0; spare != NULL && ix < spare->run_count; ix++) {
         struct engine_run *other = &spare->runs[ix];
-        if (other->number == run->number && other->plan != NULL &&
+        if (other->number == run->number &&
+            other->created_ns == run->created_ns && other->plan != NULL &&
             other->fragment_count == 0 &&
             other->processors == run->processors &&
             other->rules == run->rules &&
