@@ -181,6 +181,16 @@ get_owner(struct store *base, struct store_owner *out, struct diag *diag)
  * systems use the tick of the kernel, up to 10 ms. */
 #define TICK_NS (50 * MS_NS)
 
+/* Whether a file was changed long enough ago; its time can be any. */
+static bool is_settled(const struct stat *stat)
+{
+    int64_t now_ns = clock_wall_ns();
+    int64_t second = stat->st_mtim.tv_sec;
+    return second < now_ns / SECOND_NS - 1 ||
+           (second <= now_ns / SECOND_NS &&
+            now_ns - (second * SECOND_NS + stat->st_mtim.tv_nsec) > TICK_NS);
+}
+
 /* A commit appends to the log of SQLite, or overwrites it from its start. */
 static enum err
 get_mark(struct store *base, struct store_mark *out, struct diag *diag)
@@ -201,12 +211,11 @@ get_mark(struct store *base, struct store_mark *out, struct diag *diag)
     out->place[1] = (uint64_t)stats[0].st_ino;
     out->settled = true;
     for (uint32_t ix = 0; ix < 2; ix++) {
-        int64_t at_ns =
-            stats[ix].st_mtim.tv_sec * SECOND_NS + stats[ix].st_mtim.tv_nsec;
-        int64_t age_ns = clock_wall_ns() - at_ns;
         out->state[2 * ix] = (uint64_t)stats[ix].st_size;
-        out->state[2 * ix + 1] = (uint64_t)at_ns;
-        out->settled = out->settled && age_ns > TICK_NS;
+        out->state[2 * ix + 1] =
+            (uint64_t)stats[ix].st_mtim.tv_sec * SECOND_NS +
+            (uint64_t)stats[ix].st_mtim.tv_nsec;
+        out->settled = out->settled && is_settled(&stats[ix]);
     }
     return ERR_OK;
 }

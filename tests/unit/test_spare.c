@@ -32,7 +32,7 @@ static const char plan[] =
 static const char changed[] =
     HEAD "tasks:\n"
          "  - {id: a, class: small, run: y}\n"
-         "  - {id: b, class: small, run: x, needs: []}\n";
+         "  - {id: b, class: small, run: x, needs: [ ]}\n";
 
 static const char fragment[] =
     "sluice: 1\ntasks:\n  - {id: c, class: small, run: x, needs: [a]}\n";
