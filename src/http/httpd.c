@@ -302,6 +302,7 @@ static enum MHD_Result respond(struct http_exchange *exchange)
     if (made == NULL) {
         return MHD_NO;
     }
+    INVARIANT(response->file == NULL || response->body.text == NULL);
     response->body = (struct strbuf){0}; /* libmicrohttpd frees it */
     add_headers(made, response);
     /* Requests that libmicrohttpd reads in another way than a proxy before us,
@@ -682,11 +683,12 @@ enum err httpd_open(struct httpd **out,
     if (info == NULL || httpd->bell < 0 || httpd->epoll < 0 ||
         epoll_ctl(httpd->epoll, EPOLL_CTL_ADD, info->epoll_fd, &event) != 0 ||
         epoll_ctl(httpd->epoll, EPOLL_CTL_ADD, httpd->bell, &event) != 0) {
+        (void)diag_set(diag,
+                       ERR_UNAVAILABLE,
+                       "cannot serve HTTP: %s",
+                       strerror(errno)); /* before closing changes it */
         httpd_close(httpd);
-        return diag_set(diag,
-                        ERR_UNAVAILABLE,
-                        "cannot serve HTTP: %s",
-                        strerror(errno));
+        return ERR_UNAVAILABLE;
     }
     *out = httpd;
     return ERR_OK;

@@ -253,19 +253,9 @@ enum err client_look_ahead(const struct store_place *place,
     return err;
 }
 
-enum err client_peek(struct client_view *out,
-                     const struct store_place *place,
+enum err client_peek(struct client_view *view,
                      struct store_info *info_out,
                      struct diag *diag)
-{
-    *out = (struct client_view){0};
-    enum err err = store_open(&out->store, place->address, STORE_READ, diag);
-    return err == ERR_OK ? client_peek_again(out, info_out, diag) : err;
-}
-
-enum err client_peek_again(struct client_view *view,
-                           struct store_info *info_out,
-                           struct diag *diag)
 {
     static const struct store_visitor nothing = {0};
     struct store_query query = {0};

@@ -61,17 +61,12 @@ MUST_USE enum err client_look_ahead(const struct store_place *place,
                                     struct engine_update *update,
                                     struct diag *diag);
 
-/* The same without an engine: only the scheduler state and the store info,
- * which changes with every transaction. Cheap for a store of any size. */
-MUST_USE enum err client_peek(struct client_view *out,
-                              const struct store_place *place,
+/* Read only the scheduler state and the store info, which changes with every
+ * transaction, for a view whose store is open and which has no engine. Cheap
+ * for a store of any size. */
+MUST_USE enum err client_peek(struct client_view *view,
                               struct store_info *info_out,
                               struct diag *diag);
-
-/* The same again, for a view whose store is open. */
-MUST_USE enum err client_peek_again(struct client_view *view,
-                                    struct store_info *info_out,
-                                    struct diag *diag);
 void client_view_release(struct client_view *view);
 
 /* State of the scheduler in one word, stable, for JSON: "none", "stopped",

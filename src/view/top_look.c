@@ -231,7 +231,7 @@ poll_store(struct top_look *look, struct top_look_news *out, struct diag *diag)
         return ERR_OK;
     }
     if (err == ERR_OK) {
-        err = client_peek_again(&look->view, &info, diag);
+        err = client_peek(&look->view, &info, diag);
     }
     if (err == ERR_OK && (strcmp(info.id, look->polled.id) != 0 ||
                           info.last_event < look->last_event)) {
