@@ -75,6 +75,20 @@ void page_add_link(struct strbuf *out, const char *run, const char *task)
     strbuf_adds(out, "</a>");
 }
 
+void page_add_title(struct strbuf *out, const struct page *page, uint32_t task)
+{
+    const struct plan *plan =
+        engine_plan(page->glance->view.engine, page->model->shown);
+    const char *title = plan->tasks[task].title != NULL
+                            ? plan->tasks[task].title
+                            : plan_issue_of(plan, &plan->tasks[task]).title;
+    if (title != NULL) {
+        strbuf_adds(out, " <span class=\"title\" dir=\"auto\">");
+        xml_add(out, title);
+        strbuf_adds(out, "</span>");
+    }
+}
+
 void page_add_field(struct strbuf *out, const char *name, const char *value)
 {
     strbuf_addf(out, "<input type=\"hidden\" name=\"%s\" value=\"", name);

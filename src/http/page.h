@@ -110,6 +110,9 @@ void page_add_link(struct strbuf *out, const char *run, const char *task);
 /* Append how long something took: nothing, if the clock was set back. */
 void page_add_took(struct strbuf *out, int64_t from_ns, int64_t to_ns);
 
+/* Append the title of a task, by its index, if it has one. */
+void page_add_title(struct strbuf *out, const struct page *page, uint32_t task);
+
 /* Append a time that passes: how long ago it was. The script keeps it right. */
 void page_add_since(struct strbuf *out, int64_t since_ns, int64_t now_ns);
 

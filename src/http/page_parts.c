@@ -198,6 +198,7 @@ static void add_person(struct strbuf *out, const struct page *page, uint32_t ix)
     int64_t since_ns = source_asks_ns(page->source, page->run->number, ix);
     strbuf_adds(out, "<li>");
     page_add_link(out, page->run->id, task.id);
+    page_add_title(out, page, ix);
     if (since_ns > page->query->seen_ns) {
         strbuf_adds(out, " <strong class=\"new\">new</strong>");
     }
@@ -286,12 +287,14 @@ static void add_slot(struct strbuf *out,
     queue_add(&queue, &slot->queue);
     xml_add(out, strbuf_text(&queue));
     strbuf_release(&queue);
+    int64_t most = slot->expected_ns / SECOND_NS + 1;
+    int64_t gone = age_ns / SECOND_NS;
     strbuf_addf(out,
                 "%s</span><progress max=\"%lld\" value=\"%lld\" "
                 "aria-label=\"Time\"></progress></li>\n",
                 slot->begun ? "" : ", starting",
-                (long long)(slot->expected_ns / SECOND_NS + 1),
-                (long long)(age_ns / SECOND_NS));
+                (long long)most,
+                (long long)gone);
 }
 
 void page_put_slots(struct strbuf *out, const struct page *page)

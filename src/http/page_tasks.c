@@ -66,6 +66,7 @@ static void add_row(struct strbuf *out, const struct page *page, uint32_t ix)
     page->model->describe(page->model, ix, &task, &reason);
     strbuf_adds(out, "<tr><td>");
     page_add_link(out, page->run->id, task.id);
+    page_add_title(out, page, ix);
     strbuf_adds(out, "</td><td>");
     page_add_state(out, task.state);
     strbuf_adds(out, "</td><td>");
@@ -164,9 +165,8 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
     if (row->usd > 0) {
         strbuf_addf(out, "$%.2f", row->usd);
     } else if (row->output_tokens > 0) {
-        strbuf_addf(out,
-                    "%lld tokens",
-                    (long long)(row->input_tokens + row->output_tokens));
+        int64_t tokens = row->input_tokens + row->output_tokens;
+        strbuf_addf(out, "%lld tokens", (long long)tokens);
     }
     strbuf_adds(out, "</td><td>");
     xml_add(out, row->reason != NULL ? row->reason : "");

@@ -210,7 +210,7 @@ get_mark(struct store *base, struct store_mark *out, struct diag *diag)
     out->place[0] = (uint64_t)stats[0].st_dev;
     out->place[1] = (uint64_t)stats[0].st_ino;
     out->settled = true;
-    for (uint32_t ix = 0; ix < 2; ix++) {
+    for (size_t ix = 0; ix < 2; ix++) {
         out->state[2 * ix] = (uint64_t)stats[ix].st_size;
         out->state[2 * ix + 1] =
             (uint64_t)stats[ix].st_mtim.tv_sec * SECOND_NS +

@@ -238,8 +238,8 @@ static void texts_that_are_no_diff_do_no_harm(void **state)
         "diff --git a b\n@@ -1,2 +1,2 @@\n x",
         "diff --git a b\n@@ -x,y +z,w @@\n x\n",
         "diff --git a b\n@@ --5,-6 +-7,-8 @@\n x\n",
-        "diff --git a b\n@@ -99999999999999999999,99999999999999999999 "
-        "+18446744073709551616,4294967296 @@\n+x\n-y\n z\n",
+        "diff --git a b\n@@ -99999999999999999999,9 +1,4294967296 @@\n+x\n z\n",
+        "diff --git a b\n@@ -1,9 +18446744073709551616,9 @@\n+x\n-y\n z\n",
         "diff --git a b\n@@ -1,2 +1,2 @@\ndiff --git a b\n@@ -1 +1 @@\n",
         "diff --git a b\n@@ -0,0 +0,0 @@\n+x\n",
     };

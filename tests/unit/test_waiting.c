@@ -34,8 +34,9 @@ static void describe(const struct model *model,
                      struct model_task *out,
                      struct strbuf *text)
 {
+    const void *const *ctx = &model->ctx;
     struct made *made;
-    memcpy(&made, &model->ctx, sizeof(made)); /* it counts */
+    memcpy(&made, ctx, sizeof(*ctx)); /* it counts */
     made->described++;
     *out = (struct model_task){0};
     reasons_add(text, &made->reasons[task]);
