@@ -516,7 +516,7 @@ void page_put_log(struct strbuf *out, const struct page *page)
     strbuf_addf(out,
                 "&amp;attempt=%u\">whole log of attempt %u, with search</a>"
                 "</p><pre id=\"log\" tabindex=\"0\" role=\"region\" "
-                "aria-label=\"Log\" data-end=\"1\" "
+                "aria-label=\"Lines of the log\" data-end=\"1\" "
                 "data-attempt=\"%u\" data-next=\"%llu\" data-over=\"%d\">",
                 part.number,
                 part.number,

@@ -359,7 +359,7 @@ static void add_log(struct strbuf *out,
     }
     strbuf_addf(out,
                 "<pre id=\"log\" tabindex=\"0\" role=\"region\" "
-                "aria-label=\"Log\" data-links=\"1\" "
+                "aria-label=\"Lines of the log\" data-links=\"1\" "
                 "data-attempt=\"%u\" data-next=\"%llu\" data-over=\"%d\"%s>",
                 part->number,
                 (unsigned long long)part->next,
