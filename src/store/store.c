@@ -9,15 +9,12 @@
 #include "base/crash.h"
 #include "base/invariant.h"
 #include "store/backend.h"
+#include "store/pg.h"
+#include "store/pg_link.h"
 #include "store/sqlite.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static bool has_prefix(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
 
 enum err store_open(struct store **out,
                     const char *address,
@@ -28,14 +25,9 @@ enum err store_open(struct store **out,
     if (address[0] == '\0') {
         return diag_set(diag, ERR_INVALID, "the store's address is empty");
     }
-    if (has_prefix(address, "postgresql://") ||
-        has_prefix(address, "postgres://")) {
-        return diag_set(
-            diag,
-            ERR_INVALID,
-            "this version has no PostgreSQL store; use a directory");
-    }
-    enum err err = sqlite_open_store(out, address, mode, diag);
+    enum err err = pg_is_address(address)
+                       ? pg_open_store(out, address, mode, diag)
+                       : sqlite_open_store(out, address, mode, diag);
     INVARIANT((err == ERR_OK) == (*out != NULL));
     return err;
 }

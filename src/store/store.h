@@ -120,7 +120,7 @@ typedef void (*store_fault_fn)(void *ctx, const char *text);
 struct store;
 
 /*
- * Open the store at `address`: a directory, or one day postgresql://... With
+ * Open the store at `address`: a directory, or postgresql://... With
  * STORE_READ it must exist (ERR_NOT_FOUND). Damage, a newer schema or a
  * database that is not a store fails with ERR_CORRUPT or ERR_UNAVAILABLE and a
  * message with the remedy; nothing is written then.

@@ -3,6 +3,7 @@
 
 #include "base/macros.h"
 #include "base/mem.h"
+#include "store/pg_link.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -31,6 +32,71 @@ static char *make_directory(void)
     return path.text;
 }
 
+/* --- a server ----------------------------------------------------------- */
+
+/* The server of this program, which ends with it: its standard input is a pipe
+ * that the kernel closes. */
+static char server_address[256];
+
+/* Start the server at the first use. */
+static const char *need_server(void)
+{
+    const char *given = getenv("SLUICE_TEST_POSTGRES");
+    if (given != NULL && given[0] != '\0') {
+        return given;
+    }
+    if (server_address[0] != '\0') {
+        return server_address;
+    }
+    int in[2];
+    int out[2];
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)dup2(in[0], STDIN_FILENO);
+        (void)dup2(out[1], STDOUT_FILENO);
+        (void)execl("tests/support/postgres", "postgres", (char *)NULL);
+        _exit(127);
+    }
+    (void)close(in[0]);
+    (void)close(out[1]);
+    FILE *file = fdopen(out[0], "r");
+    assert_non_null(file);
+    if (fgets(server_address, sizeof(server_address), file) == NULL) {
+        fail_msg("tests/support/postgres has started no server");
+    }
+    server_address[strcspn(server_address, "\n")] = '\0';
+    (void)fclose(file);
+    return server_address;
+}
+
+/* Run statements on the schema of a fixture. */
+static void change_schema(const struct fixture *fixture, const char *sql)
+{
+    struct pg_link link;
+    struct diag diag = {0};
+    if (pg_link_init(&link, fixture->address, &diag) != ERR_OK ||
+        pg_link_need(&link, &diag) != ERR_OK ||
+        pg_do(&link, sql, NULL, NULL, &diag) != ERR_OK) {
+        fail_msg("%s", diag.text);
+    }
+    pg_link_release(&link);
+}
+
+static char *make_address(void)
+{
+    static unsigned count;
+    struct strbuf address = {0};
+    strbuf_addf(&address,
+                "%s?options=-csluice.schema%%3Dtest_%d_%u",
+                need_server(),
+                (int)getpid(),
+                ++count);
+    return address.text;
+}
+
 struct fixture *fixture_new(enum backend backend)
 {
     struct fixture *fixture = mem_zalloc(1, sizeof(*fixture));
@@ -41,6 +107,9 @@ struct fixture *fixture_new(enum backend backend)
         break;
     case BACKEND_SQLITE:
         fixture->dir = make_directory();
+        break;
+    case BACKEND_POSTGRES:
+        fixture->address = make_address();
         break;
     }
     return fixture;
@@ -65,7 +134,14 @@ void fixture_free(struct fixture *fixture)
     if (fixture->dir != NULL) {
         remove_directory(fixture->dir);
     }
+    if (fixture->address != NULL) {
+        change_schema(fixture,
+                      "DO $$ BEGIN EXECUTE format("
+                      "'DROP SCHEMA IF EXISTS %I CASCADE',"
+                      " current_setting('search_path')); END $$");
+    }
     store_memory_db_free(fixture->db);
+    mem_free(fixture->address);
     mem_free(fixture->dir);
     mem_free(fixture);
 }
@@ -82,10 +158,22 @@ int fixture_set_up_sqlite(void **state)
     return 0;
 }
 
+int fixture_set_up_postgres(void **state)
+{
+    *state = fixture_new(BACKEND_POSTGRES);
+    return 0;
+}
+
 int fixture_tear_down(void **state)
 {
     fixture_free(*state);
     return 0;
+}
+
+const char *fixture_address(const struct fixture *fixture)
+{
+    assert_true(fixture->dir != NULL || fixture->address != NULL);
+    return fixture->dir != NULL ? fixture->dir : fixture->address;
 }
 
 char *fixture_path(const struct fixture *fixture, const char *name)
@@ -104,7 +192,9 @@ struct store *fixture_open(struct fixture *fixture, enum store_mode mode)
         store = store_memory_open(fixture->db, mode);
         break;
     case BACKEND_SQLITE:
-        if (store_open(&store, fixture->dir, mode, &diag) != ERR_OK) {
+    case BACKEND_POSTGRES:
+        if (store_open(&store, fixture_address(fixture), mode, &diag) !=
+            ERR_OK) {
             fail_msg("store_open: %s", diag.text);
         }
         break;
@@ -139,6 +229,11 @@ void fixture_lose_lock(struct fixture *fixture)
     fixture->lost++;
     if (fixture->backend == BACKEND_MEMORY) {
         store_memory_release_lock(fixture->db);
+        return;
+    }
+    if (fixture->backend == BACKEND_POSTGRES) {
+        change_schema(fixture,
+                      "UPDATE scheduler SET lease_until = '-infinity'");
         return;
     }
     /* Whoever opens the name from now on finds another file. */

@@ -18,11 +18,13 @@
 enum backend {
     BACKEND_MEMORY,
     BACKEND_SQLITE,
+    BACKEND_POSTGRES,
 };
 
 struct fixture {
     enum backend backend;
     char *dir;                  /* BACKEND_SQLITE; removed at the end */
+    char *address;              /* BACKEND_POSTGRES: with a schema of its own */
     struct store_memory_db *db; /* BACKEND_MEMORY */
     uint32_t lost;              /* how many times the lock was lost */
 };
@@ -34,6 +36,7 @@ void fixture_free(struct fixture *fixture);
 /* For tables of cmocka tests; *state is then the struct fixture. */
 int fixture_set_up_memory(void **state);
 int fixture_set_up_sqlite(void **state);
+int fixture_set_up_postgres(void **state);
 int fixture_tear_down(void **state);
 
 /* One test on each back end. */
@@ -44,9 +47,19 @@ int fixture_tear_down(void **state);
         .setup_func = fixture_set_up_memory,                                   \
         .teardown_func = fixture_tear_down,                                    \
     },                                                                         \
+        {                                                                      \
+            .name = "sqlite: " #test,                                          \
+            .test_func = (test),                                               \
+            .setup_func = fixture_set_up_sqlite,                               \
+            .teardown_func = fixture_tear_down,                                \
+        },                                                                     \
+        FIXTURE_POSTGRES(test)
+
+/* The same for what only a store in PostgreSQL can suffer. */
+#define FIXTURE_POSTGRES(test)                                                 \
     {                                                                          \
-        .name = "sqlite: " #test, .test_func = (test),                         \
-        .setup_func = fixture_set_up_sqlite,                                   \
+        .name = "postgres: " #test, .test_func = (test),                       \
+        .setup_func = fixture_set_up_postgres,                                 \
         .teardown_func = fixture_tear_down,                                    \
     }
 
@@ -57,6 +70,9 @@ int fixture_tear_down(void **state);
         .setup_func = fixture_set_up_sqlite,                                   \
         .teardown_func = fixture_tear_down,                                    \
     }
+
+/* The address for store_open(); not of BACKEND_MEMORY. */
+const char *fixture_address(const struct fixture *fixture);
 
 /* A path in the directory of a store; the caller frees it. */
 char *fixture_path(const struct fixture *fixture, const char *name);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pg: the back end for PostgreSQL, 13 or newer. See store.h for the interface;
+ * only store_open() calls this.
+ */
+#ifndef STORE_PG_H
+#define STORE_PG_H
+
+#include "store/store.h"
+
+MUST_USE enum err pg_open_store(struct store **out,
+                                const char *address,
+                                enum store_mode mode,
+                                struct diag *diag);
+
+/* The version of the schema that this program writes. */
+int pg_schema_version(void);
+
+#endif /* STORE_PG_H */

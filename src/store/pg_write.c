@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writing of batches. Rows are collected by kind, and go to the server in one
+ * pipeline, a statement for each kind: the first round trip does everything but
+ * the commit, and tells whether every row fitted; the second one commits.
+ *
+ * Only the scheduler changes the head, so it is kept from batch to batch, and
+ * not read again: the statement that changes it checks the epoch and the number
+ * of batches before. When the connection is lost during a commit, these tell
+ * whether it was done:
+ *
+ *   found            result
+ *   n                it was committed
+ *   n - 1            it was not: send it again, a late arrival then fails
+ *   another epoch    ERR_CONFLICT: another scheduler
+ *   less than n - 1  ERR_CORRUPT: acknowledged batches are missing
+ *   nothing          ERR_BUSY: the same batch must be tried again
+ */
+#include "store/pg_internal.h"
+
+#include "base/crash.h"
+#include "base/invariant.h"
+#include "base/macros.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* How often a batch is sent again before the caller is told. */
+enum { TRIES = 3 };
+
+/* The kinds of rows that are written, and how. */
+static const struct {
+    enum store_kind kind;
+    enum store_put how;
+} written[] = {
+    {STORE_KIND_RUN, STORE_PUT_NEW},
+    {STORE_KIND_RUN, STORE_PUT_UPDATE},
+    {STORE_KIND_FRAGMENT, STORE_PUT_NEW},
+    {STORE_KIND_LIMIT, STORE_PUT_REPLACE},
+    {STORE_KIND_PROVIDER, STORE_PUT_REPLACE},
+    {STORE_KIND_SETTING, STORE_PUT_REPLACE},
+    {STORE_KIND_SETTING, STORE_PUT_DROP},
+    {STORE_KIND_TASK, STORE_PUT_REPLACE},
+    {STORE_KIND_ATTEMPT, STORE_PUT_NEW},
+    {STORE_KIND_ATTEMPT, STORE_PUT_UPDATE},
+    {STORE_KIND_GATE, STORE_PUT_NEW},
+    {STORE_KIND_EVENT, STORE_PUT_NEW},
+    {STORE_KIND_COMMAND, STORE_PUT_NEW},
+    {STORE_KIND_COMMAND, STORE_PUT_UPDATE},
+};
+
+#define HEAD_SET                                                               \
+    "UPDATE scheduler SET engine_ns = $1, wall_ns = $2, last_token = $3,"      \
+    " last_event = $4, last_sum = $5, last_command = $6, last_run = $7,"       \
+    " writes = $8, beat = clock_timestamp(), lease_until = greatest("          \
+    "lease_until, clock_timestamp() + coalesce(nullif("                        \
+    "current_setting('sluice.lease', true), ''), '5000')::float8"              \
+    " * interval '1 millisecond') WHERE epoch = $9 AND writes = $8 - 1"
+
+/* What was assigned to a worker goes with the end of its attempt. */
+#define WORK_DROP                                                              \
+    "DELETE FROM work USING attempt WHERE work.token = attempt.token"          \
+    " AND attempt.token = ANY ($1::int8[]) AND attempt.over"
+
+/* --- collecting --------------------------------------------------------- */
+
+/* Rows from now on come after all rows before. */
+static void new_segment(struct pg_store *store)
+{
+    store->segment = store->group_count;
+    strmap_release(&store->keys);
+    arena_release(&store->texts);
+}
+
+void pg_forget_batch(struct pg_store *store)
+{
+    for (uint32_t ix = 0; ix < store->group_count; ix++) {
+        pg_group_release(&store->groups[ix]);
+    }
+    store->group_count = 0;
+    new_segment(store);
+}
+
+enum err
+pg_begin_batch(struct store *base, struct store_info *out, struct diag *diag)
+{
+    struct pg_store *store = (struct pg_store *)base;
+    (void)diag;
+    INVARIANT(!store->writing && !store->held && !store->open);
+    INVARIANT(base->epoch > 0 && base->broken == ERR_OK);
+    INVARIANT(store->head.epoch == base->epoch && store->group_count == 0);
+    *out = store->head;
+    store->writing = true;
+    return ERR_OK;
+}
+
+static struct pg_group *
+group_of(struct pg_store *store, enum store_kind kind, enum store_put how)
+{
+    for (uint32_t ix = store->segment; ix < store->group_count; ix++) {
+        struct pg_group *group = &store->groups[ix];
+        if (group->kind == kind && group->how == how) {
+            return group;
+        }
+    }
+    MEM_GROW(store->groups, store->group_count, store->group_capacity);
+    struct pg_group *group = &store->groups[store->group_count++];
+    *group = (struct pg_group){.kind = kind, .how = how};
+    return group;
+}
+
+static void note_run(struct pg_store *store, uint32_t number)
+{
+    store->known[store->known_next++ % PG_KNOWN_RUNS] = number;
+}
+
+enum err pg_put(struct store *base,
+                enum store_kind kind,
+                enum store_put how,
+                const union store_row *row,
+                struct diag *diag)
+{
+    struct pg_store *store = (struct pg_store *)base;
+    (void)diag;
+    INVARIANT(store->writing);
+    strbuf_clear(&store->text);
+    pg_add_key(&store->text, kind, row);
+    if (store->text.len > 0) {
+        const char *text = strbuf_text(&store->text);
+        if (strmap_find(&store->keys, text, store->text.len) != STRMAP_NONE) {
+            new_segment(store);
+        }
+        (void)strmap_add(&store->keys,
+                         arena_strndup(&store->texts, text, store->text.len),
+                         0);
+    }
+    struct pg_group *group = group_of(store, kind, how);
+    pg_group_add(group, row);
+    if (kind == STORE_KIND_ATTEMPT && how == STORE_PUT_UPDATE &&
+        strcmp(row->attempt.state, "ended") == 0) {
+        group->ended = true;
+    }
+    if (kind == STORE_KIND_RUN && how == STORE_PUT_NEW) {
+        note_run(store, row->run.number);
+    }
+    return ERR_OK;
+}
+
+enum err pg_find_run(struct store *base, uint32_t number, struct diag *diag)
+{
+    struct pg_store *store = (struct pg_store *)base;
+    INVARIANT(store->writing && number > 0);
+    for (uint32_t ix = 0; ix < PG_KNOWN_RUNS; ix++) {
+        if (store->known[ix] == number) {
+            return ERR_OK;
+        }
+    }
+    struct pg_params params = {0};
+    pg_add_i64(&params, number);
+    enum err err = pg_link_need(&store->link, diag);
+    if (err != ERR_OK) {
+        return err == ERR_UNAVAILABLE ? ERR_BUSY : err;
+    }
+    PGresult *result = pg_run(&store->link,
+                              "SELECT 1 FROM run WHERE number = $1",
+                              &params,
+                              &err,
+                              diag);
+    if (err == ERR_OK && PQntuples(result) == 0) {
+        err = ERR_NOT_FOUND;
+    } else if (err == ERR_OK) {
+        note_run(store, number);
+    }
+    PQclear(result);
+    return err;
+}
+
+/* --- the connection ----------------------------------------------------- */
+
+static void
+add_name(struct strbuf *out, enum store_kind kind, enum store_put how)
+{
+    strbuf_clear(out);
+    strbuf_addf(out, "put_%u_%u", (unsigned)kind, (unsigned)how);
+}
+
+/* Prepare a statement of a pipeline. */
+static bool prepare(struct pg_store *store, const char *name, const char *sql)
+{
+    return PQsendPrepare(store->link.conn, name, sql, 0, NULL) != 0;
+}
+
+/* Read the results of a pipeline; each must succeed. */
+static enum err read_results(struct pg_store *store,
+                             uint32_t count,
+                             int64_t *rows,
+                             struct diag *diag)
+{
+    struct pg_link *link = &store->link;
+    enum err first = ERR_OK;
+    enum err err = ERR_OK;
+    for (uint32_t ix = 0; ix <= count; ix++) { /* the last is the sync */
+        PGresult *result = pg_next(link, &err, diag);
+        if (err != ERR_OK) {
+            return err;
+        }
+        ExecStatusType status = PQresultStatus(result);
+        bool good = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ||
+                    status == PGRES_PIPELINE_SYNC ||
+                    status == PGRES_PIPELINE_ABORTED;
+        if (!good && first == ERR_OK) {
+            first = pg_fail(link, result, diag);
+        } else if (good && rows != NULL && ix < count) {
+            rows[ix] = strtoll(PQcmdTuples(result), NULL, 10);
+        }
+        PQclear(result);
+        if (link->conn == NULL) {
+            return first;
+        }
+        if (ix < count) {
+            result = pg_next(link, &err, diag); /* the end of this statement */
+            INVARIANT(result == NULL);
+            if (err != ERR_OK) {
+                return err;
+            }
+        }
+    }
+    return PQexitPipelineMode(link->conn) != 0 ? first
+                                               : pg_fail(link, NULL, diag);
+}
+
+/* Have the statements of a batch prepared on this connection. */
+static enum err prepare_all(struct pg_store *store, struct diag *diag)
+{
+    struct strbuf name = {0};
+    struct strbuf sql = {0};
+    bool sent = PQenterPipelineMode(store->link.conn) != 0;
+    for (size_t ix = 0; ix < ARRAY_COUNT(written) && sent; ix++) {
+        add_name(&name, written[ix].kind, written[ix].how);
+        strbuf_clear(&sql);
+        pg_add_put(&sql, written[ix].kind, written[ix].how);
+        sent = prepare(store, strbuf_text(&name), strbuf_text(&sql));
+    }
+    sent = sent && prepare(store, "head_set", HEAD_SET) &&
+           prepare(store, "work_drop", WORK_DROP) &&
+           PQpipelineSync(store->link.conn) != 0;
+    strbuf_release(&name);
+    strbuf_release(&sql);
+    return sent ? read_results(store, ARRAY_COUNT(written) + 2, NULL, diag)
+                : pg_fail(&store->link, NULL, diag);
+}
+
+/* Connect, and make the connection the scheduler's. */
+static enum err need_writer(struct pg_store *store, struct diag *diag)
+{
+    enum err err = pg_link_need(&store->link, diag);
+    if (err != ERR_OK) {
+        return err == ERR_UNAVAILABLE ? ERR_BUSY : err;
+    }
+    if (store->prepared == store->link.number) {
+        return ERR_OK;
+    }
+    err = pg_rejoin(store, diag);
+    if (err == ERR_OK) {
+        err = prepare_all(store, diag);
+    }
+    if (err == ERR_OK) {
+        store->prepared = store->link.number;
+    }
+    return err;
+}
+
+/* --- sending ------------------------------------------------------------ */
+
+static bool send_group(struct pg_store *store,
+                       struct pg_group *group,
+                       struct strbuf *name,
+                       uint32_t *sent)
+{
+    const char *values[PG_COLUMNS_MAX];
+    int lengths[PG_COLUMNS_MAX];
+    int formats[PG_COLUMNS_MAX];
+    int count = pg_group_close(group, values, lengths);
+    for (int ix = 0; ix < count; ix++) {
+        formats[ix] = 1;
+    }
+    add_name(name, group->kind, group->how);
+    ++*sent;
+    if (PQsendQueryPrepared(store->link.conn,
+                            strbuf_text(name),
+                            count,
+                            values,
+                            lengths,
+                            formats,
+                            0) == 0) {
+        return false;
+    }
+    if (!group->ended) {
+        return true;
+    }
+    ++*sent;
+    return PQsendQueryPrepared(store->link.conn,
+                               "work_drop",
+                               1,
+                               values,
+                               lengths,
+                               formats,
+                               0) != 0;
+}
+
+static bool send_head(struct pg_store *store, const struct store_info *info)
+{
+    struct pg_params params = {0};
+    pg_add_i64(&params, info->engine_ns);
+    pg_add_i64(&params, info->wall_ns);
+    pg_add_i64(&params, (int64_t)info->last_token);
+    pg_add_i64(&params, (int64_t)info->last_event);
+    pg_add_i64(&params, (int64_t)info->last_sum);
+    pg_add_i64(&params, (int64_t)info->last_command);
+    pg_add_i64(&params, (int64_t)info->last_run);
+    pg_add_i64(&params, (int64_t)info->writes);
+    pg_add_i64(&params, (int64_t)info->epoch);
+    return PQsendQueryPrepared(store->link.conn,
+                               "head_set",
+                               params.count,
+                               params.values,
+                               NULL,
+                               NULL,
+                               0) != 0;
+}
+
+/* Every row must have fitted. */
+static enum err check_rows(const struct pg_store *store,
+                           const int64_t *rows,
+                           uint32_t at,
+                           struct diag *diag)
+{
+    for (uint32_t ix = 0; ix < store->group_count; ix++) {
+        const struct pg_group *group = &store->groups[ix];
+        bool must =
+            group->how == STORE_PUT_NEW || group->how == STORE_PUT_UPDATE;
+        if (must && rows[at] != (int64_t)group->count) {
+            return diag_set(diag,
+                            ERR_CONFLICT,
+                            "a row of %s contradicts the store",
+                            columns_of(group->kind)->name);
+        }
+        at += group->ended ? 2 : 1;
+    }
+    return ERR_OK;
+}
+
+/* Send the rows, and the head if it is not NULL. ERR_NOT_FOUND: the head is
+ * not the one that was expected. */
+static enum err send_batch(struct pg_store *store,
+                           const struct store_info *info,
+                           struct diag *diag)
+{
+    struct strbuf name = {0};
+    uint32_t count = 0;
+    int64_t *rows = mem_zalloc(2 * (size_t)store->group_count + 2, 8);
+    bool begin = !store->open;
+    bool sent = PQenterPipelineMode(store->link.conn) != 0;
+    if (begin && sent) {
+        sent = PQsendQueryParams(store->link.conn,
+                                 "BEGIN",
+                                 0,
+                                 NULL,
+                                 NULL,
+                                 NULL,
+                                 NULL,
+                                 0) != 0;
+        count++;
+        store->open = true;
+    }
+    for (uint32_t ix = 0; ix < store->group_count && sent; ix++) {
+        sent = send_group(store, &store->groups[ix], &name, &count);
+    }
+    if (info != NULL && sent) {
+        sent = send_head(store, info);
+        count++;
+    }
+    sent = sent && PQpipelineSync(store->link.conn) != 0;
+    enum err err = sent ? read_results(store, count, rows, diag)
+                        : pg_fail(&store->link, NULL, diag);
+    if (err == ERR_OK) {
+        err = check_rows(store, rows, begin ? 1 : 0, diag);
+    }
+    if (err == ERR_OK && info != NULL && rows[count - 1] != 1) {
+        err = ERR_NOT_FOUND;
+    }
+    mem_free(rows);
+    strbuf_release(&name);
+    return err;
+}
+
+enum err pg_flush(struct pg_store *store, struct diag *diag)
+{
+    INVARIANT(store->writing);
+    enum err err = need_writer(store, diag);
+    if (err == ERR_OK) {
+        err = send_batch(store, NULL, diag);
+    }
+    if (err == ERR_OK) {
+        pg_forget_batch(store);
+    }
+    return err;
+}
+
+static void roll_back(struct pg_store *store)
+{
+    struct diag ignored = {0};
+    if (store->open && store->link.conn != NULL) {
+        (void)!pg_do(&store->link, "ROLLBACK", NULL, NULL, &ignored);
+    }
+    store->open = false;
+}
+
+/*
+ * Find out about the batch before; ERR_OK and *done: it was committed. The row
+ * is locked: a commit that is still under way comes before.
+ */
+static enum err settle(struct pg_store *store, bool *done, struct diag *diag)
+{
+    enum err err = ERR_OK;
+    struct store_info found = {0};
+    *done = false;
+    PGresult *result = pg_run(&store->link,
+                              "SELECT " PG_HEAD " FROM scheduler FOR UPDATE",
+                              NULL,
+                              &err,
+                              diag);
+    if (err == ERR_OK) {
+        err = pg_get_head(store, result, &found, diag);
+    }
+    PQclear(result);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (found.epoch != store->base.epoch || found.writes < store->head.writes) {
+        return pg_superseded(store, &found, diag);
+    }
+    INVARIANT(found.writes <= store->head.writes + 1);
+    *done = store->unknown && found.writes == store->head.writes + 1;
+    store->unknown = false;
+    return ERR_OK;
+}
+
+/* Send the batch once and commit it. */
+static enum err try_batch(struct pg_store *store,
+                          const struct store_info *info,
+                          struct diag *diag)
+{
+    bool done = false;
+    enum err err = need_writer(store, diag);
+    if (err == ERR_OK && store->unknown) {
+        err = settle(store, &done, diag);
+    }
+    if (err == ERR_OK && !done) {
+        err = send_batch(store, info, diag);
+    }
+    if (err == ERR_NOT_FOUND || (err == ERR_CONFLICT && !store->open)) {
+        /* The head is another one, or the lease is another's. */
+        roll_back(store);
+        err = settle(store, &done, diag);
+        INVARIANT(err != ERR_OK || !done);
+        err = err == ERR_OK
+                  ? diag_set(diag,
+                             ERR_CONFLICT,
+                             "epoch %" PRIu64 " contradicts the store",
+                             info->epoch)
+                  : err;
+    }
+    if (err != ERR_OK || done) {
+        roll_back(store);
+        return err;
+    }
+    crash_point("store-before-commit");
+    err = pg_do(&store->link, "COMMIT", NULL, NULL, diag);
+    crash_point("store-after-commit");
+    store->open = false;
+    if (err != ERR_OK && store->link.lost) {
+        store->unknown = true;
+    }
+    return err;
+}
+
+enum err pg_end_batch(struct store *base,
+                      const struct store_info *info,
+                      struct diag *diag)
+{
+    struct pg_store *store = (struct pg_store *)base;
+    INVARIANT(store->writing);
+    INVARIANT(info == NULL || info->epoch == base->epoch);
+    enum err err = ERR_OK;
+    bool again = info != NULL;
+    for (int tries = 0; tries < TRIES && again; tries++) {
+        /* What prune() did is gone with the connection: then the caller must
+         * begin anew. */
+        bool whole = !store->open;
+        err = try_batch(store, info, diag);
+        again = err == ERR_BUSY && store->link.lost && whole;
+        if (store->link.conn == NULL) {
+            store->open = false;
+        }
+    }
+    roll_back(store);
+    store->writing = false;
+    pg_forget_batch(store);
+    if (info != NULL && err == ERR_OK) {
+        INVARIANT(!store->unknown);
+        store->head = *info;
+    } else {
+        memset(store->known, 0, sizeof(store->known));
+    }
+    return err;
+}
