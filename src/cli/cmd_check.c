@@ -197,13 +197,19 @@ static bool is_first_twin(const struct summary *summary, uint32_t ix)
     return twin != PLAN_NONE && twin > ix;
 }
 
+/* Return the path or URL of a repo, as written. */
+static const char *place_of(const struct plan_repo *repo)
+{
+    return repo->url != NULL ? repo->url : repo->path;
+}
+
 static void add_shared(struct strbuf *out, const struct summary *summary)
 {
     for (uint32_t ix = 0; ix < summary->plan->repo_count; ix++) {
         if (is_first_twin(summary, ix)) {
             strbuf_addf(out,
                         "  one repository     %s: ",
-                        summary->plan->repos[ix].path);
+                        place_of(&summary->plan->repos[ix]));
             add_twins(out, summary, ix, false);
             strbuf_adds(out, ", which merge into ");
             add_twins(out, summary, ix, true);
@@ -221,7 +227,9 @@ static void json_shared(struct jsonw *json, const struct summary *summary)
             continue;
         }
         jsonw_object(json, NULL);
-        jsonw_text(json, "path", plan->repos[ix].path);
+        jsonw_text(json,
+                   plan->repos[ix].url != NULL ? "url" : "path",
+                   place_of(&plan->repos[ix]));
         jsonw_array(json, "repos");
         jsonw_text(json, NULL, plan->repos[ix].name);
         for (uint32_t at = ix + 1; at < plan->repo_count; at++) {

@@ -641,15 +641,16 @@ static enum err sweep(struct gc *gc, const char *run, struct diag *diag)
     }
     for (uint32_t ix = 0; found && ix < of_run.plan->repo_count; ix++) {
         const struct plan_repo *repo = &of_run.plan->repos[ix];
-        if (repo->path == NULL || repo->base == NULL) {
+        if (!plan_is_git(repo)) {
             continue;
         }
         struct strbuf path = {0};
         struct strbuf owner = {0};
-        engine_add_path(&path, of_run.folder, repo->path);
+        engine_add_repo(&path, of_run.folder, repo);
         names_add_owner(&owner, gc->place.id, of_run.created_ns);
         struct sweep of_repo = {
             .repo_path = strbuf_text(&path),
+            .url = repo->url,
             .store = home,
             .run = run,
             .repo = repo->name,

@@ -14,7 +14,7 @@
 
 struct verifying {
     const struct cli_line *line;
-    const char *wanted; /* name or path of the repository */
+    const char *wanted; /* name, path or URL of the repository */
     char *real;         /* the path without links; NULL: no such path */
     struct store_place place;
     struct client_view view;
@@ -28,11 +28,16 @@ static bool is_wanted(const struct verifying *verifying,
                       const struct engine_run_view *run,
                       const struct plan_repo *repo)
 {
-    if (repo->path == NULL || repo->base == NULL) {
+    if (!plan_is_git(repo)) {
         return false;
     }
-    if (strcmp(repo->name, verifying->wanted) == 0) {
+    const char *url = repo->url != NULL ? repo->url : "";
+    if (strcmp(repo->name, verifying->wanted) == 0 ||
+        strcmp(url, verifying->wanted) == 0) {
         return true;
+    }
+    if (repo->url != NULL) {
+        return false;
     }
     struct strbuf path = {0};
     engine_add_path(&path, run->folder, repo->path);

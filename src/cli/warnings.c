@@ -8,7 +8,7 @@
 #include "cli/survey.h"
 #include "engine/engine.h"
 #include "exec/exec.h"
-#include "git/git.h"
+#include "git/hub.h"
 #include "plan/alias.h"
 #include "plan/suggest.h"
 #include "plan/twin.h"
@@ -337,6 +337,20 @@ static void check_repo(struct plan_errors *found,
     strbuf_release(&path);
 }
 
+/* A hub that cannot be reached now is no fault of the plan. */
+static void check_hub(struct plan_errors *found, const struct plan_repo *repo)
+{
+    struct diag diag = {0};
+    enum err err = hub_probe(repo->url, repo->base, &diag);
+    if (err != ERR_OK && err != ERR_UNAVAILABLE) {
+        warnings_add(found,
+                     repo->mark,
+                     "repo \"%s\": %s",
+                     repo->name,
+                     diag.text);
+    }
+}
+
 /* Return the command of a stage that tests in this repo, or NULL. */
 static const char *gate_of(const struct plan *plan, uint32_t repo)
 {
@@ -464,11 +478,12 @@ static void find_doubles(struct plan_errors *warnings,
         if (twin < ix && strcmp(plan->repos[twin].base, repo->base) == 0) {
             warnings_add(warnings,
                          repo->mark,
-                         "repos \"%s\" and \"%s\" have the same path and the "
+                         "repos \"%s\" and \"%s\" have the same %s and the "
                          "same base, but merge into two branches; use one of "
                          "them, or another base",
                          plan->repos[twin].name,
-                         repo->name);
+                         repo->name,
+                         repo->url != NULL ? "url" : "path");
         }
     }
 }
@@ -526,7 +541,9 @@ struct plan_errors warnings_find_faults(const struct plan *plan,
 {
     struct plan_errors faults = {0};
     for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
-        if (plan->repos[ix].path != NULL) {
+        if (plan->repos[ix].url != NULL) {
+            check_hub(&faults, &plan->repos[ix]);
+        } else if (plan->repos[ix].path != NULL) {
             check_repo(&faults, &plan->repos[ix], folder);
         }
     }

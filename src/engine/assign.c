@@ -245,8 +245,7 @@ bool assign_is_git(const struct engine *engine, const struct session *session)
 {
     const struct plan *plan = engine->runs[session->run].plan;
     uint32_t repo = plan->tasks[session->task].repo;
-    return repo != PLAN_NONE && plan->repos[repo].path != NULL &&
-           plan->repos[repo].base != NULL;
+    return repo != PLAN_NONE && plan_is_git(&plan->repos[repo]);
 }
 
 /* Return who implemented what a task merges: "claude, provider max", for an
@@ -409,6 +408,7 @@ static struct work_git git_of(struct making *making)
         task->merge ? before_of(making, &before_count) : NULL;
     return (struct work_git){
         .repo = repo->name,
+        .url = repo->url,
         .base = repo->base,
         .shared = twin_find(plan, making->run->folder, task->repo) != PLAN_NONE,
         .created_ns = making->run->created_ns,

@@ -391,4 +391,9 @@ engine_attempt_number(const struct engine *engine, uint32_t run, uint32_t task);
 /* Append a path of a plan: relative to directory `folder`, or absolute. */
 void engine_add_path(struct strbuf *out, const char *folder, const char *path);
 
+/* Append the path of a repo of a plan, as above, or its URL. */
+void engine_add_repo(struct strbuf *out,
+                     const char *folder,
+                     const struct plan_repo *repo);
+
 #endif /* ENGINE_ENGINE_H */

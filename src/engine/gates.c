@@ -114,15 +114,14 @@ void gates_restore_forgot(struct engine *engine,
     set_forgot(engine, setting + strlen(prefix), strtoull(value, NULL, 10));
 }
 
-/* Append the path of a git repository of the plan; false: it is none. */
+/* Append the place of a git repository of the plan; false: it is none. */
 static bool
 add_repo(struct strbuf *out, const struct engine_run *run, uint32_t repo)
 {
-    if (repo == PLAN_NONE || run->plan->repos[repo].path == NULL ||
-        run->plan->repos[repo].base == NULL) {
+    if (repo == PLAN_NONE || !plan_is_git(&run->plan->repos[repo])) {
         return false;
     }
-    engine_add_path(out, run->folder, run->plan->repos[repo].path);
+    engine_add_repo(out, run->folder, &run->plan->repos[repo]);
     return true;
 }
 

@@ -555,7 +555,7 @@ enum err engine_check(const struct plan *plan,
             continue;
         }
         const struct plan_repo *repo = &plan->repos[task->repo];
-        if (repo->path == NULL || repo->base == NULL) {
+        if (!plan_is_git(repo)) {
             *mark_out = task->mark;
             return diag_set(diag,
                             ERR_INVALID,

@@ -143,8 +143,9 @@ find_move(const struct engine_run *run, const struct plan *old, uint32_t ix)
         return NULL;
     }
     if (!same_text(old->repos[a].path, new->repos[b].path) ||
+        !same_text(old->repos[a].url, new->repos[b].url) ||
         !same_text(old->repos[a].base, new->repos[b].base)) {
-        return "path and base of its repo cannot change";
+        return "path, url and base of its repo cannot change";
     }
     /* The names of its branches would change. */
     return (twin_find(old, run->folder, a) == PLAN_NONE) !=

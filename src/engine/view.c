@@ -288,3 +288,14 @@ void engine_add_path(struct strbuf *out, const char *folder, const char *path)
     }
     strbuf_adds(out, path);
 }
+
+void engine_add_repo(struct strbuf *out,
+                     const char *folder,
+                     const struct plan_repo *repo)
+{
+    if (repo->url != NULL) {
+        strbuf_adds(out, repo->url);
+    } else {
+        engine_add_path(out, folder, repo->path);
+    }
+}

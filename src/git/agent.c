@@ -4,6 +4,7 @@
 #include "base/crash.h"
 #include "git/fence.h"
 #include "git/fetch.h"
+#include "git/hub.h"
 #include "git/log.h"
 
 #include <stdio.h>
@@ -236,6 +237,9 @@ agent_update_base(struct agent *agent, struct git_id *out, struct diag *diag)
                          agent->names.base,
                          diag);
     }
+    if (err == ERR_OK) {
+        err = hub_fetch(agent->git, diag);
+    }
     return err == ERR_OK ? agent_find_base(agent, out, diag) : err;
 }
 
@@ -327,7 +331,11 @@ enum err agent_open(struct agent *agent,
                options->run,
                options->entry,
                options->group != NULL ? options->group : "");
-    enum err err = git_open(&agent->git, options->repo, diag);
+    enum err err = hub_open_either(&agent->git,
+                                   options->home,
+                                   options->repo,
+                                   options->url,
+                                   diag);
     if (err == ERR_OK) {
         err = find_branch(agent, diag);
     }
@@ -409,6 +417,7 @@ enum err agent_move(struct agent *agent,
         .token = agent->options->token,
         .alone = true,
         .take = true,
+        .open = agent->options->url != NULL,
     };
     struct strbuf line = {0};
     strbuf_addf(&line,

@@ -32,7 +32,9 @@ struct checkout_options {
 
 /* Run, repository and attempt. All strings are borrowed. */
 struct agent_options {
-    const char *repo;  /* absolute path */
+    const char *repo;  /* absolute path; with `url`, its name for messages */
+    const char *url;   /* of its hub; NULL: none */
+    const char *home;  /* directory of the worker, which has mirrors */
     const char *base;  /* branch or commit */
     const char *run;   /* id */
     const char *entry; /* see names_add_branch() */

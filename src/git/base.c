@@ -29,8 +29,11 @@ move(struct queue *queue, const struct git_id *base, struct diag *diag)
         worktree_check_elsewhere(agent->git, agent->names.agent, diag);
     if (err == ERR_OK) {
         err = agent_move(agent, NULL, 0, &agent->tip, base, diag);
-        /* A merge has moved it: try again, from there. */
-        err = err == ERR_CONFLICT || err == ERR_DENIED ? ERR_UNAVAILABLE : err;
+        /* A merge has moved it: try again, from there. Only a hub refuses for
+         * good. */
+        bool moved = err == ERR_CONFLICT ||
+                     (err == ERR_DENIED && agent->options->url == NULL);
+        err = moved ? ERR_UNAVAILABLE : err;
     }
     if (err == ERR_OK) {
         agent->tip = *base;

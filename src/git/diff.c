@@ -16,6 +16,7 @@
 #include "base/jsonw.h"
 #include "base/utf8.h"
 #include "git/agent.h"
+#include "git/hub.h"
 #include "git/receipt.h"
 
 #include <errno.h>
@@ -343,7 +344,7 @@ void diff_answer(struct strbuf *out, const struct diff_options *options)
     struct diff diff = {.options = options};
     names_init(&diff.names, options->run, options->entry, options->group);
     enum err err = ERR_OK;
-    if (access(options->path, X_OK) != 0) {
+    if (options->url == NULL && access(options->path, X_OK) != 0) {
         err = diag_set(&diag,
                        ERR_NOT_FOUND,
                        "cannot read the repository %s: %s",
@@ -351,7 +352,11 @@ void diff_answer(struct strbuf *out, const struct diff_options *options)
                        strerror(errno));
     }
     if (err == ERR_OK) {
-        err = git_open(&diff.git, options->path, &diag);
+        err = hub_open_either(&diff.git,
+                              options->home,
+                              options->path,
+                              options->url,
+                              &diag);
     }
     if (err == ERR_OK) {
         err = find_ends(&diff, &diag);

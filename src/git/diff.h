@@ -31,6 +31,8 @@ enum {
 /* The issue. All strings are borrowed. */
 struct diff_options {
     const char *path;  /* of the repository, absolute */
+    const char *home;  /* which has its mirror, if it has a `url` */
+    const char *url;   /* of its hub; NULL: none */
     const char *run;   /* id */
     const char *entry; /* see names_add_branch() */
     const char *owner; /* see names_add_owner() */

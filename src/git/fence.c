@@ -43,6 +43,9 @@ static void parse(struct state *state, const char *text, const char *task)
 /* Return the token of the attempt that supersedes this one; 0: none. */
 static uint64_t find_newer(const struct fence *fence, const struct state *state)
 {
+    if (fence->open) {
+        return 0;
+    }
     if (fence->take) {
         return state->token > fence->token ? state->token
                : state->own > fence->token ? state->own
@@ -60,7 +63,8 @@ static void add_next(struct strbuf *out,
                      const struct fence *fence,
                      const struct state *state)
 {
-    uint64_t holder = fence->alone ? fence->token : state->token;
+    bool later = fence->open && state->token > fence->token;
+    uint64_t holder = fence->alone && !later ? fence->token : state->token;
     strbuf_addf(out, "%" PRIu64 " %" PRIu64 "\n", holder, state->step + 1);
     if (!fence->alone) {
         strbuf_adds(out, strbuf_text(&state->shares));

@@ -25,6 +25,7 @@ struct fence {
     bool alone;        /* supersede all attempts with smaller tokens; else
                           only those of the same task */
     bool take;         /* take it; else: it was taken before, only step */
+    bool open;         /* nobody is superseded: only step */
     struct git_id was; /* blob at the last read; "": it did not exist */
     const char *text;  /* of the blob, during fence_change() */
 };

@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "git/hub_push.h"
 #include "git/log.h"
 
 #include <errno.h>
@@ -45,6 +46,9 @@ struct git {
     bool stale; /* a command ran that may have changed the configuration */
     const char *looked_at; /* place of the last check, or NULL */
     struct strbuf keys;    /* overridden keys, each NUL-terminated */
+    const char *hub;       /* URL, or NULL */
+    const char *name;      /* for messages */
+    int64_t patience_ns;
 };
 
 /* The only GIT_ variables of the user's environment that git gets. */
@@ -78,6 +82,7 @@ static const char *const variables[] = {
 static const char protocols_none[] = PROTOCOLS "none";
 static const char protocols_remote[] = PROTOCOLS "file:http:https:ssh";
 static const char protocols_foreign[] = PROTOCOLS "http:https:ssh";
+static const char protocols_hub[] = PROTOCOLS "file:git:http:https:ssh";
 
 /*
  * Wait a while for a ref that a live process has locked. Read the parents of
@@ -309,7 +314,7 @@ static enum err judge(const struct git_call *call,
                       struct diag *diag)
 {
     bool good = end->cut || (end->code >= 0 && end->code <= call->codes);
-    if (!call->quiet && proc->errors->len > 0) {
+    if (!call->quiet && call->errors == NULL && proc->errors->len > 0) {
         log_text(strbuf_text(proc->errors));
     }
     if (good) {
@@ -327,7 +332,7 @@ static enum err judge(const struct git_call *call,
                     "git %s in %s: %s (exit code %d)",
                     command_of(call),
                     proc->folder,
-                    last_line(proc->errors),
+                    call->errors == NULL ? last_line(proc->errors) : "failed",
                     end->code);
 }
 
@@ -344,8 +349,8 @@ is_among(const char *const *names, size_t count, const char *command)
 
 static const char *protocols_of(const struct git_call *call)
 {
-    if (call->network == GIT_FOREIGN) {
-        return protocols_foreign;
+    if (call->network == GIT_FOREIGN || call->network == GIT_HUB) {
+        return call->network == GIT_HUB ? protocols_hub : protocols_foreign;
     }
     bool push = strcmp(command_of(call), "push") == 0;
     return push || call->network == GIT_REMOTE ? protocols_remote
@@ -429,7 +434,7 @@ static enum err call_git(const struct git *git,
         .output = call->output,
         .output_fd = call->output_fd,
         .output_max = call->output_max,
-        .errors = &errors,
+        .errors = call->errors != NULL ? call->errors : &errors,
     };
     struct proc_end end;
     enum err err = proc_run(&proc, &end, diag);
@@ -520,13 +525,20 @@ static enum err find_common_dir(struct git *git, struct diag *diag)
     return err;
 }
 
-enum err git_open(struct git **out, const char *path, struct diag *diag)
+struct git *git_prepare(const char *path)
 {
     INVARIANT(path[0] == '/');
-    *out = NULL;
     struct git *git = mem_zalloc(1, sizeof(*git));
     git->path = arena_strndup(&git->arena, path, strlen(path));
+    git->name = git->path;
     make_env(git);
+    return git;
+}
+
+enum err git_open(struct git **out, const char *path, struct diag *diag)
+{
+    *out = NULL;
+    struct git *git = git_prepare(path);
     enum err err = find_common_dir(git, diag);
     if (err == ERR_OK) {
         err = disarm_all(git, NULL, NULL, diag);
@@ -547,6 +559,32 @@ void git_close(struct git *git)
         arena_release(&git->arena);
         mem_free(git);
     }
+}
+
+void git_set_hub(struct git *git, const char *url, const char *name)
+{
+    git->hub = arena_strndup(&git->arena, url, strlen(url));
+    git->name = arena_strndup(&git->arena, name, strlen(name));
+}
+
+const char *git_hub(const struct git *git)
+{
+    return git->hub;
+}
+
+const char *git_name(const struct git *git)
+{
+    return git->name;
+}
+
+void git_set_patience(struct git *git, int64_t patience_ns)
+{
+    git->patience_ns = patience_ns;
+}
+
+int64_t git_patience(const struct git *git)
+{
+    return git->patience_ns;
 }
 
 const char *git_path(const struct git *git)
@@ -709,7 +747,7 @@ enum err git_resolve(struct git *git,
                        ERR_NOT_FOUND,
                        "no branch or commit \"%s\" in %s",
                        name,
-                       git->path);
+                       git->name);
     } else if (err == ERR_OK) {
         err = git_first_id(&line, out, diag);
     }
@@ -827,6 +865,16 @@ enum err git_transact(struct git *git,
                       bool alone,
                       const char *why,
                       struct diag *diag)
+{
+    return git->hub != NULL ? hub_push(git, lines, diag)
+                            : git_transact_here(git, lines, alone, why, diag);
+}
+
+enum err git_transact_here(struct git *git,
+                           const char *lines,
+                           bool alone,
+                           const char *why,
+                           struct diag *diag)
 {
     /* Refs below refs/sluice change, and sluice branches are created or
      * removed, only under this lock. */

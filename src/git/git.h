@@ -9,6 +9,8 @@
 
 #include "git/proc.h"
 
+#include <stdint.h>
+
 /* A file that cannot exist: of any other one, even an empty one, git says in
  * some commands that grafts are deprecated. */
 #define GIT_NO_GRAFTS "/dev/null/none"
@@ -36,6 +38,27 @@ MUST_USE enum err
 git_open(struct git **out, const char *path, struct diag *diag);
 void git_close(struct git *git);
 
+/* Prepare calls of git in a directory that is no repository: only git_call().
+ * The caller closes it. */
+struct git *git_prepare(const char *path);
+
+/*
+ * Make the repository the mirror of a hub: changes of refs are pushed there
+ * first (hub_push.h). `name` stands for it in messages. The strings are copied.
+ */
+void git_set_hub(struct git *git, const char *url, const char *name);
+
+/* Return the URL of its hub; NULL: none. */
+const char *git_hub(const struct git *git);
+
+/* Return its directory, or the name of its hub, for messages. */
+const char *git_name(const struct git *git);
+
+/* Set how long a change of refs waits for a hub that cannot be reached, from
+ * now on: 0, as by default, or longer where a result would be lost. */
+void git_set_patience(struct git *git, int64_t patience_ns);
+int64_t git_patience(const struct git *git);
+
 /* Return the directory as given, and the directory shared by all worktrees. */
 const char *git_path(const struct git *git);
 const char *git_common_dir(const struct git *git);
@@ -46,6 +69,7 @@ enum git_network {
     GIT_OFFLINE,
     GIT_REMOTE,  /* to a remote of the user's configuration */
     GIT_FOREIGN, /* to a URL in a commit: no file of this machine */
+    GIT_HUB,     /* to the hub that the plan names */
 };
 
 /* One call of git. Its arguments may begin with "-c" and a setting. */
@@ -61,6 +85,7 @@ struct git_call {
     size_t output_max;       /* stop git after more bytes than this; 0: none */
     bool *cut_out;           /* gets whether it was; with output_max only */
     bool quiet;              /* no messages */
+    struct strbuf *errors;   /* gets the messages, which are not logged */
     int codes;               /* highest exit code that is not an error */
     enum git_network network;
 };
@@ -136,13 +161,23 @@ MUST_USE enum err git_change_refs(struct git *git,
                                   const char *why,
                                   struct diag *diag);
 
-/* Change refs by lines for `git update-ref --stdin`. With `alone`, only sluice
- * changes these refs. */
+/*
+ * Change refs by lines for `git update-ref --stdin`, all or none. With `alone`,
+ * only sluice changes these refs. Every change of a ref in a user's repository
+ * or a hub comes here.
+ */
 MUST_USE enum err git_transact(struct git *git,
                                const char *lines,
                                bool alone,
                                const char *why,
                                struct diag *diag);
+
+/* The same in this repository only, even if it is the mirror of a hub. */
+MUST_USE enum err git_transact_here(struct git *git,
+                                    const char *lines,
+                                    bool alone,
+                                    const char *why,
+                                    struct diag *diag);
 
 /* Remove the ref lock that a killed git has left. The caller holds the lock
  * that sluice takes for every change of this ref. */

@@ -288,6 +288,11 @@ static enum err carry_one(const struct place *place,
         }
         (void)unlink(temp.text); /* if it is still there */
         crash_point("lfs-carried");
+        if (err == ERR_OK && git_hub(place->setup->git) != NULL) {
+            log_line("the large file %s is not sent to the hub: it is in %s",
+                     oid,
+                     git_path(place->setup->git));
+        }
     }
     strbuf_release(&to);
     strbuf_release(&temp);

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "git/base.h"
 #include "git/diff.h"
+#include "git/hub.h"
 #include "git/log.h"
 #include "git/merge.h"
 #include "git/result.h"
@@ -100,6 +101,7 @@ static const struct place places[] = {
     {"shared", FLAG, offsetof(struct order, shared)},
     {"begun", FLAG, offsetof(struct order, begun)},
     {"path", TEXT, offsetof(struct order, agent.repo)},
+    {"url", TEXT, offsetof(struct order, agent.url)},
     {"base", TEXT, offsetof(struct order, agent.base)},
     {"task", MEMBER, offsetof(struct agent_member, task)}, /* starts a member */
     {"group", MEMBER, offsetof(struct agent_member, group)},
@@ -213,9 +215,11 @@ static bool is_complete(const struct order *order, int mode)
     for (size_t ix = 0; ix < order->member_count; ix++) {
         grouped = grouped && order->members[ix].group != NULL;
     }
+    bool placed = order->agent.url != NULL ? order->store != NULL
+                                           : order->agent.repo != NULL &&
+                                                 order->agent.repo[0] == '/';
     bool known = grouped && order->repo != NULL && order->agent.run != NULL &&
-                 order->agent.owner != NULL && order->agent.repo != NULL &&
-                 order->agent.repo[0] == '/';
+                 order->agent.owner != NULL && placed;
     return known && (mode == MODE_DIFF ||
                      (order->store != NULL && order->agent.base != NULL &&
                       order->session.dir != NULL));
@@ -291,6 +295,8 @@ static int print_diff(const struct order *order)
     diff_answer(&answer,
                 &(struct diff_options){
                     .path = order->agent.repo,
+                    .home = order->store,
+                    .url = order->agent.url,
                     .run = order->agent.run,
                     .entry = order->shared ? order->repo : NULL,
                     .owner = order->agent.owner,
@@ -344,5 +350,13 @@ int main(int argc, char **argv)
     }
     proc_pass_signals();
     const char *const *command = (const char *const *)(argv + optind);
-    return end_with(run(&order, (enum mode)mode, command));
+    struct strbuf name = {0};
+    if (order.agent.url != NULL) {
+        hub_add_name(&name, order.agent.url);
+        order.agent.repo = strbuf_text(&name);
+        order.agent.home = order.store;
+    }
+    int code = run(&order, (enum mode)mode, command);
+    strbuf_release(&name);
+    return end_with(code);
 }

@@ -13,6 +13,7 @@
 
 #include "base/crash.h"
 #include "base/mem.h"
+#include "git/hub.h"
 #include "git/log.h"
 #include "git/merge_internal.h"
 #include "git/person.h"
@@ -177,7 +178,10 @@ static enum err check_merged(struct queue *queue,
 enum err merge_read_tip(struct queue *queue, struct diag *diag)
 {
     struct git_ref ref = {.name = queue->agent.names.agent};
-    enum err err = git_read_refs(queue->agent.git, &ref, 1, diag);
+    enum err err = hub_fetch(queue->agent.git, diag);
+    if (err == ERR_OK) {
+        err = git_read_refs(queue->agent.git, &ref, 1, diag);
+    }
     if (err == ERR_OK && ref.id.text[0] == '\0') {
         err = diag_set(diag,
                        ERR_INVALID,
@@ -257,6 +261,7 @@ merge_land(struct queue *queue, const struct merged *merged, struct diag *diag)
         return ERR_IO;
     }
     git_unlock_ref(queue->agent.git, queue->agent.names.agent);
+    git_set_patience(queue->agent.git, HUB_PATIENCE_NS);
     enum err err = check_free(queue, diag);
     if (err == ERR_OK) {
         err = move(queue, merged, diag);

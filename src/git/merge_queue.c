@@ -50,6 +50,9 @@ enum {
 
 #define LOOK_NS (50 * MS_NS)
 #define TOUCH_NS (1 * SECOND_NS)
+/* How often a merge asks its hub whether another machine has moved the agent
+ * branch: then its gate is pointless. */
+#define HUB_LOOK_NS (10 * SECOND_NS)
 /* A session that does not begin in this time has never begun: the scheduler
  * could not start it. If it does begin, the fence keeps the order. */
 #define ABSENT_NS (30 * SECOND_NS)
@@ -106,6 +109,7 @@ struct turn {
     struct merged merged;
     struct candidate *part;
     int64_t touched_ns;
+    int64_t asked_ns; /* when the hub was last asked */
 };
 
 static bool is_final(enum spot spot)
@@ -178,6 +182,9 @@ static void add_refs(struct strbuf *out, const struct turn *turn)
 /* Keep the result from garbage collection. */
 static enum err keep(struct turn *turn, struct diag *diag)
 {
+    if (git_hub(turn->queue->agent.git) != NULL) {
+        return ERR_OK; /* nothing is collected in a mirror */
+    }
     struct strbuf ref = {0};
     add_refs(&ref, turn);
     strbuf_addf(&ref, "%" PRIu64, turn->queue->options->agent.token);
@@ -444,6 +451,19 @@ static bool has_landed_base(const struct turn *turn)
     return found;
 }
 
+/* Whether it is time to ask the hub. Without one, others on this machine say
+ * what they do. */
+static bool must_ask_hub(struct turn *turn)
+{
+    int64_t now_ns = clock_boot_ns();
+    if (git_hub(turn->queue->agent.git) == NULL || turn->stale ||
+        now_ns - turn->asked_ns < HUB_LOOK_NS) {
+        return false;
+    }
+    turn->asked_ns = now_ns;
+    return true;
+}
+
 /* Look whether the result must be built again. Git is called once, when nobody
  * is left below: a session may have landed without having said so. */
 static void check(struct turn *turn)
@@ -455,7 +475,7 @@ static void check(struct turn *turn)
         turn->rooted = false;
         return;
     }
-    if (!turn->rooted && !has_landed_base(turn)) {
+    if ((!turn->rooted && !has_landed_base(turn)) || must_ask_hub(turn)) {
         struct git_id built_on = turn->queue->agent.tip;
         struct diag diag;
         turn->stale =
@@ -483,15 +503,9 @@ static enum err check_ending(struct diag *diag)
 static enum err rest(struct turn *turn, struct diag *diag)
 {
     static const struct timespec pause = {.tv_nsec = LOOK_NS};
-    const char *progress = getenv("SLUICE_PROGRESS");
     int64_t now_ns = clock_boot_ns();
-    if (progress != NULL && now_ns - turn->touched_ns >= TOUCH_NS) {
-        int fd =
-            open(progress, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd >= 0) {
-            (void)futimens(fd, NULL);
-            (void)close(fd);
-        }
+    if (now_ns - turn->touched_ns >= TOUCH_NS) {
+        result_touch_progress();
         turn->touched_ns = now_ns;
     }
     (void)nanosleep(&pause, NULL);
@@ -523,6 +537,7 @@ static enum err stand(struct turn *turn, struct diag *diag)
         nearest = look(turn);
     }
     turn->stale = false;
+    turn->asked_ns = clock_boot_ns();
     turn->rooted = nearest == NULL;
     turn->first = has_turn(turn);
     turn->merged.commit = (struct git_id){0};
@@ -677,6 +692,14 @@ conclude(struct turn *turn, enum merge_verdict verdict, struct diag *diag)
     return err;
 }
 
+/* Return the error of the last try. With a hub, others on other machines were
+ * faster: no fault of the issue. */
+static enum err end_of(const struct turn *turn, enum err err)
+{
+    bool late = err == ERR_CONFLICT && git_hub(turn->queue->agent.git) != NULL;
+    return late ? ERR_UNAVAILABLE : err;
+}
+
 enum err merge_turn_take(struct turn *turn, struct diag *diag)
 {
     int moves = 0;
@@ -694,7 +717,7 @@ enum err merge_turn_take(struct turn *turn, struct diag *diag)
         if (err == ERR_OK && !again) {
             err = conclude(turn, verdict, diag);
             if (err != ERR_CONFLICT || ++moves == MOVES_MAX) {
-                return err;
+                return end_of(turn, err);
             }
             err = ERR_OK;
         }

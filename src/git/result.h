@@ -37,6 +37,9 @@ void result_say_feedback(const char *text);
 /* Record that the session has made progress since the last checkpoint. */
 void result_say_progress(void);
 
+/* Give a sign of life to the shim, which stops idle sessions. */
+void result_touch_progress(void);
+
 /* Write the verdicts of the gates that this merge ran, with its command. */
 void result_say_gates(const struct gate_memory *memory, const char *command);
 /* Record how a merge went through its queue: how often it was restarted, and

@@ -22,6 +22,7 @@
 #include "git/confine.h"
 #include "git/fence.h"
 #include "git/found.h"
+#include "git/hub.h"
 #include "git/lfs.h"
 #include "git/log.h"
 #include "git/person.h"
@@ -569,6 +570,7 @@ static int
 conclude(struct session *session, enum sched_outcome outcome, int code)
 {
     struct diag diag = {0};
+    git_set_patience(session->agent.git, HUB_PATIENCE_NS);
     enum err err = keep_found(session, outcome, &diag);
     if (err == ERR_OK) {
         return code;

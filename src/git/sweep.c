@@ -4,6 +4,7 @@
 #include "base/crash.h"
 #include "git/agent.h"
 #include "git/files.h"
+#include "git/hub.h"
 #include "git/log.h"
 #include "git/person.h"
 #include "git/submodule.h"
@@ -395,7 +396,11 @@ static enum err sweep_branches(struct state *state, struct diag *diag)
 enum err sweep_run(const struct sweep *sweep, struct diag *diag)
 {
     struct state state = {.sweep = sweep};
-    enum err err = git_open(&state.git, sweep->repo_path, diag);
+    enum err err = hub_open_either(&state.git,
+                                   sweep->store,
+                                   sweep->repo_path,
+                                   sweep->url,
+                                   diag);
     names_init(&state.names, sweep->run, sweep->entry, "");
     names_add_worktree(&state.folder,
                        sweep->store,

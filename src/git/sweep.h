@@ -13,6 +13,7 @@ typedef void (*sweep_fn)(void *ctx, const char *what, const char *reason);
 
 struct sweep {
     const char *repo_path; /* absolute */
+    const char *url;       /* instead of the path; or NULL */
     const char *store;     /* absolute, without links */
     const char *run;
     const char *repo;  /* its name in the plan */

@@ -19,8 +19,8 @@
 static bool is_gated(const struct plan *plan, uint32_t repo)
 {
     return repo != PLAN_NONE && !plan->private->no_base_gates &&
-           plan->repos[repo].path != NULL && plan->repos[repo].base != NULL &&
-           plan->repos[repo].gate != NULL && !plan->repos[repo].no_base_gate;
+           plan_is_git(&plan->repos[repo]) && plan->repos[repo].gate != NULL &&
+           !plan->repos[repo].no_base_gate;
 }
 
 static const char *join(struct plan *plan, const char *a, const char *b)

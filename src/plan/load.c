@@ -133,18 +133,18 @@ static uint32_t intern(struct load *load, const char *text)
     return id;
 }
 
-/* Return the value of a repository: its normalized path, which is the same in
- * all plans, and its name where the plan has another with this path. */
+/* Return the value of a repository: its URL or normalized path, which is the
+ * same in all plans, and its name where the plan has another with this one. */
 static const char *value_of(struct load_run *run, uint32_t ix)
 {
     const struct plan_repo *repo = &run->plan->repos[ix];
     const char *folder = run->folder != NULL ? run->folder : "";
     const char *name = twin_name(run->plan, folder, ix);
     if (name == NULL && run->folder == NULL) {
-        return repo->path;
+        return repo->url != NULL ? repo->url : repo->path;
     }
     struct strbuf text = {0};
-    twin_add_path(&text, folder, repo->path);
+    twin_add_place(&text, folder, repo);
     if (name != NULL) {
         strbuf_addf(&text, " (%s)", name);
     }
@@ -155,14 +155,15 @@ static const char *value_of(struct load_run *run, uint32_t ix)
     return value;
 }
 
-/* Set the attribute values of repositories: the path, if they have one. */
+/* Set the attribute values of repositories: URL or path, if they have one. */
 static void find_repos(struct load_run *run)
 {
     const struct plan *plan = run->plan;
     MEM_RESIZE(run->repos, plan->repo_count);
     for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
         const struct plan_repo *repo = &plan->repos[ix];
-        run->repos[ix] = repo->path != NULL ? value_of(run, ix) : repo->name;
+        bool placed = repo->path != NULL || repo->url != NULL;
+        run->repos[ix] = placed ? value_of(run, ix) : repo->name;
     }
 }
 
@@ -360,10 +361,10 @@ static void add_store_limits(struct load_run *run)
 static const char *label_of(const struct load_run *run,
                             const struct plan_task *task)
 {
-    if (task->settings.worker != NULL || run->worker == NULL) {
-        return task->settings.worker;
-    }
-    return run->worker;
+    bool hub =
+        task->repo != PLAN_NONE && run->plan->repos[task->repo].url != NULL;
+    return task->settings.worker != NULL || hub ? task->settings.worker
+                                                : run->worker;
 }
 
 /* Return the limit of a label, which is added if it is new. */

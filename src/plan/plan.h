@@ -146,6 +146,7 @@ struct plan_repo {
     const char *name;
     struct plan_mark mark;
     const char *path; /* as written, or NULL; relative to the plan file */
+    const char *url;  /* of a git server, instead of a path; or NULL */
     /* With a base, this is a git repository and sessions work in checkouts on
      * branches of the run. Without, it is a plain directory, used in place. */
     const char *base;
@@ -163,6 +164,12 @@ struct plan_repo {
     uint32_t base_task;     /* that gates the base, or PLAN_NONE */
     const char *owner;
 };
+
+/* Whether it is a git repository, in which sessions work on branches. */
+static inline bool plan_is_git(const struct plan_repo *repo)
+{
+    return (repo->path != NULL || repo->url != NULL) && repo->base != NULL;
+}
 
 /*
  * A coding agent: a program that adapter/adapter.h supports, and the options of

@@ -286,9 +286,13 @@ void plan_read_classes(struct reader *reader, const struct node *node);
  * keep), and a struct settings of which `prepare` is read. */
 field_fn plan_read_paths;
 field_fn plan_read_remote;
+field_fn plan_read_hub;
 field_fn plan_read_prepare;
 
 /* Check that a repo with such keys has a base. */
+void plan_check_url(struct reader *reader,
+                    const struct node *key,
+                    const struct plan_repo *repo);
 void plan_check_checkout(struct reader *reader,
                          const struct node *key,
                          const struct plan_repo *repo);

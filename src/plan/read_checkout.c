@@ -123,6 +123,89 @@ void plan_check_checkout(struct reader *reader,
     }
 }
 
+/*
+ * Read a URL as git takes it: with a scheme, HOST:PATH for ssh, or the absolute
+ * path of a repository that all machines reach.
+ */
+void plan_read_hub(const struct entry *entry)
+{
+    const char *text = fields_check_line(entry->reader,
+                                         entry->value,
+                                         QUOTED_TEXT(entry->field->name),
+                                         PLAN_PATH_BYTES_MAX);
+    if (text == NULL) {
+        return;
+    }
+    static const char *const schemes[] = {
+        "file://",
+        "git://",
+        "http://",
+        "https://",
+        "ssh://",
+    };
+    bool known = text[0] == '/';
+    for (size_t ix = 0; ix < ARRAY_COUNT(schemes); ix++) {
+        size_t len = strlen(schemes[ix]);
+        known = known ||
+                (strncmp(text, schemes[ix], len) == 0 && text[len] != '\0');
+    }
+    size_t host = strcspn(text, ":/");
+    if (host > 0 && text[host] == ':' && text[host + 1] != '\0' &&
+        text[host + 1] != ':' && strncmp(text + host, "://", 3) != 0) {
+        known = true; /* HOST:PATH */
+    }
+    if (!known || text[0] == '-' || strpbrk(text, " \t") != NULL) {
+        REPORT(entry->reader,
+               entry->value,
+               "invalid \"url\" %s: it must begin with ssh://, https://, "
+               "http://, git://, file:// or /, or be HOST:PATH",
+               QUOTED(entry->value));
+        return;
+    }
+    fields_line(entry);
+}
+
+/* Keys of a repo that a URL replaces, and why. */
+static const struct {
+    const char *name;
+    const char *why;
+} replaced[] = {
+    {"path", "a repo has one or the other"},
+    {"copy", "there are no files of yours to copy"},
+    {"fetch", "its base is always fetched"},
+    {"push", "its branches are always pushed there"},
+};
+
+void plan_check_url(struct reader *reader,
+                    const struct node *key,
+                    const struct plan_repo *repo)
+{
+    const struct node *url = node_find_key(node_value(key), "url");
+    if (url == NULL) {
+        return;
+    }
+    for (size_t ix = 0; ix < ARRAY_COUNT(replaced); ix++) {
+        const struct node *given =
+            node_find_key(node_value(key), replaced[ix].name);
+        if (given != NULL) {
+            REPORT(reader,
+                   given,
+                   "repo %s has a \"url\" and \"%s\", but %s: remove \"%s\"",
+                   QUOTED(key),
+                   replaced[ix].name,
+                   replaced[ix].why,
+                   replaced[ix].name);
+        }
+    }
+    if (repo->base == NULL && node_find_key(node_value(key), "base") == NULL) {
+        REPORT(reader,
+               url,
+               "repo %s has a \"url\" but no \"base\": add the branch that "
+               "work starts from",
+               QUOTED(key));
+    }
+}
+
 void plan_read_prepare(const struct entry *entry)
 {
     static const struct field fields[] = {

@@ -134,6 +134,7 @@ void plan_read_repos(struct reader *reader, const struct node *node)
 #define REPO(key, reader) FIELD(struct plan_repo, key, #key, reader)
     static const struct field fields[] = {
         {REPO(path, fields_line), .max = PLAN_PATH_BYTES_MAX},
+        {REPO(url, plan_read_hub), .max = PLAN_PATH_BYTES_MAX},
         {REPO(base, read_branch), .max = PLAN_ID_BYTES_MAX},
         {REPO(gate, read_gate)},
         {REPO(repair, fields_shell)},
@@ -167,6 +168,7 @@ void plan_read_repos(struct reader *reader, const struct node *node)
         }
         check_repair(reader, key, &repo);
         plan_check_checkout(reader, key, &repo);
+        plan_check_url(reader, key, &repo);
         MEM_GROW(plan->repos, plan->repo_count, private->repo_capacity);
         (void)strmap_add(&private->repo_names, repo.name, plan->repo_count);
         plan->repos[plan->repo_count++] = repo;

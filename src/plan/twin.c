@@ -38,24 +38,37 @@ void twin_add_path(struct strbuf *out, const char *folder, const char *path)
     add_components(out, begin, path);
 }
 
-static bool is_git(const struct plan_repo *repo)
+void twin_add_place(struct strbuf *out,
+                    const char *folder,
+                    const struct plan_repo *repo)
 {
-    return repo->path != NULL && repo->base != NULL;
+    if (repo->url != NULL) {
+        strbuf_adds(out, repo->url);
+    } else {
+        twin_add_path(out, folder, repo->path);
+    }
+}
+
+/* Whether both are directories, or both are on servers. */
+static bool is_alike(const struct plan_repo *a, const struct plan_repo *b)
+{
+    return (a->url != NULL) == (b->url != NULL);
 }
 
 uint32_t twin_find(const struct plan *plan, const char *folder, uint32_t ix)
 {
-    if (plan->old_rules || !is_git(&plan->repos[ix])) {
+    if (plan->old_rules || !plan_is_git(&plan->repos[ix])) {
         return PLAN_NONE;
     }
     struct strbuf own = {0};
     struct strbuf other = {0};
     uint32_t found = PLAN_NONE;
-    twin_add_path(&own, folder, plan->repos[ix].path);
+    twin_add_place(&own, folder, &plan->repos[ix]);
     for (uint32_t at = 0; at < plan->repo_count && found == PLAN_NONE; at++) {
-        if (at != ix && is_git(&plan->repos[at])) {
+        if (at != ix && plan_is_git(&plan->repos[at]) &&
+            is_alike(&plan->repos[at], &plan->repos[ix])) {
             strbuf_clear(&other);
-            twin_add_path(&other, folder, plan->repos[at].path);
+            twin_add_place(&other, folder, &plan->repos[at]);
             if (strcmp(strbuf_text(&own), strbuf_text(&other)) == 0) {
                 found = at;
             }

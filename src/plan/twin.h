@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * twin: repos of a plan that have the same path, and so one git repository.
+ * twin: repos of a plan that have the same path or URL, and so one git
+ * repository.
  *
  * Each of them has its own base and agent branch: names of their branches and
  * refs contain the name of the repo. This follows from the plan alone, so every
@@ -14,7 +15,7 @@
 #include "plan/plan.h"
 
 /*
- * Return the first other repo with a base and the same path as repo `ix`, or
+ * Return the first other repo with a base and the same place as repo `ix`, or
  * PLAN_NONE. Relative paths begin at `folder`. A plan with old rules has none.
  */
 uint32_t twin_find(const struct plan *plan, const char *folder, uint32_t ix);
@@ -25,5 +26,10 @@ const char *twin_name(const struct plan *plan, const char *folder, uint32_t ix);
 /* Append an absolute path without ".", ".." and repeated slashes. Links are not
  * followed. */
 void twin_add_path(struct strbuf *out, const char *folder, const char *path);
+
+/* Append the URL of a repo, or its path as above. It must have one of them. */
+void twin_add_place(struct strbuf *out,
+                    const char *folder,
+                    const struct plan_repo *repo);
 
 #endif /* PLAN_TWIN_H */

@@ -36,7 +36,7 @@ static bool has_branch(const struct plan *plan, uint32_t task)
 {
     uint32_t repo = plan->tasks[task].repo;
     return repo != PLAN_NONE && !plan->tasks[task].base_gate &&
-           plan->repos[repo].path != NULL && plan->repos[repo].base != NULL;
+           plan_is_git(&plan->repos[repo]);
 }
 
 /* Whether both tasks work on the same branch. */
@@ -174,7 +174,7 @@ static enum err ask(struct diff_view *out,
     out->run = mem_strdup(issue->view.id);
     out->group = mem_strdup(id_of(issue, issue->task));
     out->repo = mem_strdup(plan->repos[repo].name);
-    engine_add_path(&path, issue->view.folder, plan->repos[repo].path);
+    engine_add_repo(&path, issue->view.folder, &plan->repos[repo]);
     names_add_owner(&owner, place->id, issue->view.created_ns);
     struct diff_wanted wanted = {
         .run = out->run,
@@ -182,6 +182,8 @@ static enum err ask(struct diff_view *out,
         .repo = out->repo,
         .shared = twin_name(plan, issue->view.folder, repo) != NULL,
         .path = strbuf_text(&path),
+        .home = place->home,
+        .url = plan->repos[repo].url,
         .group = out->group,
         .begun = has_begun(issue),
     };

@@ -11,6 +11,7 @@
 #include "base/plain.h"
 #include "exec/attempt_file.h"
 #include "git/handoff.h"
+#include "git/hub.h"
 #include "git/names.h"
 #include "plan/twin.h"
 
@@ -405,9 +406,13 @@ static enum err make_one(struct repo_view *repo,
     struct strbuf path = {0};
     struct git *git = NULL;
     struct strbuf owner = {0};
-    engine_add_path(&path, repo->view.folder, from->path);
+    engine_add_repo(&path, repo->view.folder, from);
     names_add_owner(&owner, repo->place->id, repo->view.created_ns);
-    enum err err = git_open(&git, strbuf_text(&path), diag);
+    enum err err = hub_open_either(&git,
+                                   repo->place->home,
+                                   strbuf_text(&path),
+                                   from->url,
+                                   diag);
     if (err == ERR_OK) {
         err = handoff_read(&repo->handoff,
                            git,
@@ -454,7 +459,7 @@ struct handoff_note *handoff_make(const struct store_place *place,
         mem_zalloc(plan->repo_count + 1, sizeof(notes[0]));
     uint32_t count = 0;
     for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
-        if (plan->repos[ix].path == NULL || plan->repos[ix].base == NULL) {
+        if (!plan_is_git(&plan->repos[ix])) {
             continue;
         }
         struct repo_view repo = {

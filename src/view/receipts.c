@@ -14,6 +14,7 @@
 #include "base/plain.h"
 #include "base/strmap.h"
 #include "git/agent.h"
+#include "git/hub.h"
 #include "git/receipt.h"
 #include "plan/twin.h"
 
@@ -199,8 +200,8 @@ static enum err read_git(struct checking *checking,
                          const struct store_place *place,
                          const struct engine_run_view *run,
                          const char *path,
+                         const struct plan_repo *repo,
                          const char *entry,
-                         const char *base,
                          struct diag *diag)
 {
     struct git *git = NULL;
@@ -210,13 +211,13 @@ static enum err read_git(struct checking *checking,
     struct git_id base_id = {0};
     names_init(&names, run->id, entry, "");
     names_add_owner(&owner, place->id, run->created_ns);
-    enum err err = git_open(&git, path, diag);
+    enum err err = hub_open_either(&git, place->home, path, repo->url, diag);
     if (err == ERR_OK) {
         err = agent_find(git, &names, strbuf_text(&owner), &tip, diag);
     }
     checking->out->found = err == ERR_OK && tip.text[0] != '\0';
     if (checking->out->found) {
-        err = git_resolve(git, base, &base_id, diag);
+        err = git_resolve(git, repo->base, &base_id, diag);
         err = err == ERR_NOT_FOUND ? ERR_OK : err;
     }
     if (err == ERR_OK && checking->out->found) {
@@ -244,14 +245,14 @@ enum err receipts_check(struct receipts *out,
 {
     struct engine_run_view view = engine_run(engine, run);
     const struct plan_repo *from = &view.plan->repos[repo];
-    INVARIANT(from->path != NULL && from->base != NULL);
+    INVARIANT(plan_is_git(from));
     struct checking checking = {.out = out};
     struct strbuf path = {0};
     out->run = view.id;
     out->repo = from->name;
     const char *entry = twin_name(view.plan, view.folder, repo);
     names_add_branch(&out->branch, view.id, entry, NULL);
-    engine_add_path(&path, view.folder, from->path);
+    engine_add_repo(&path, view.folder, from);
     enum err err =
         read_store(&checking, store, view.id, strbuf_text(&path), diag);
     if (err == ERR_OK) {
@@ -259,8 +260,8 @@ enum err receipts_check(struct receipts *out,
                        place,
                        &view,
                        strbuf_text(&path),
+                       from,
                        entry,
-                       from->base,
                        diag);
     }
     strbuf_release(&path);

@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* How long a worker without space takes nothing, before it looks again. */
 #define TROUBLE_NS (10 * SECOND_NS)
@@ -316,13 +317,65 @@ static bool is_fresh(const struct crew *crew)
             now(crew) - crew->renewed_ns < crew->lease_ns / 3 * 2);
 }
 
+/* The directory of the plan is of the machine on which it was submitted: here
+ * it may not exist, and is replaced by an empty one. */
+static void find_folder(const struct crew *crew, struct wire_order *wire)
+{
+    struct stat info;
+    struct work_order *order = &wire->order;
+    if (stat(order->folder, &info) == 0) {
+        return;
+    }
+    struct strbuf path = {0};
+    struct diag ignored = {0};
+    strbuf_addf(&path, "%s/plans/%s", crew->options.home, order->id.run);
+    if (attempt_file_make_dir(strbuf_text(&path), &ignored) == ERR_OK) {
+        order->folder = arena_strndup(&wire->arena, path.text, path.len);
+    }
+    strbuf_release(&path);
+}
+
+/* Note which merges before this one are not on this machine. They were assigned
+ * before it, so those that are here are known here. */
+static void mark_elsewhere(const struct crew *crew, struct wire_order *wire)
+{
+    const struct work_git *git = &wire->order.git;
+    struct work_before *before =
+        arena_alloc(&wire->arena, git->before_count, sizeof(before[0]));
+    struct strbuf dir = {0};
+    struct stat info;
+    for (uint32_t ix = 0; ix < git->before_count; ix++) {
+        before[ix] = git->before[ix];
+        strbuf_clear(&dir);
+        home_add_dir(&dir,
+                     crew->options.home,
+                     wire->order.id.run,
+                     before[ix].task,
+                     before[ix].name);
+        bool here = stat(strbuf_text(&dir), &info) == 0;
+        for (uint32_t n = 0; n < crew->job_count && !here; n++) {
+            const struct work_id *id = &crew->jobs[n].wire.order.id;
+            here = id->task != NULL && strcmp(id->task, before[ix].task) == 0 &&
+                   strcmp(id->name, before[ix].name) == 0;
+        }
+        before[ix].elsewhere = !here;
+    }
+    wire->order.git.before = before;
+    strbuf_release(&dir);
+}
+
 /* Have the worker start an accepted job. */
 static void give(struct crew *crew, struct job *job)
 {
+    struct work_order *order = &job->wire.order;
     job->given = true;
     job->due = false;
-    job->wire.order.want = job->want;
-    worker_assign(crew->worker, &job->wire.order);
+    order->want = job->want;
+    if (order->git.repo == NULL) {
+        find_folder(crew, &job->wire);
+    }
+    mark_elsewhere(crew, &job->wire);
+    worker_assign(crew->worker, order);
 }
 
 void crew_tick(struct crew *crew)

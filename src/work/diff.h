@@ -23,6 +23,8 @@ struct diff_wanted {
     const char *repo;  /* its name in the plan */
     bool shared;       /* the plan has another repo with this path */
     const char *path;  /* of the repository, absolute */
+    const char *home;  /* of this machine: mirrors are below it */
+    const char *url;   /* instead of the path; or NULL */
     const char *group; /* id */
     bool begun;        /* a session of the group has started */
 };

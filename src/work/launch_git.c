@@ -101,6 +101,9 @@ static void add_merge(struct words *words,
     const struct work_git *git = &order->git;
     struct strbuf dir = {0};
     for (uint32_t ix = 0; ix < git->before_count; ix++) {
+        if (git->before[ix].elsewhere) {
+            continue; /* nothing of it is here: the hub decides who is first */
+        }
         strbuf_clear(&dir);
         home_add_dir(&dir,
                      launch->place->home,
@@ -175,7 +178,12 @@ void launch_wrap_git(const struct launch *launch,
     if (git->shared) {
         add(&words, "--shared");
     }
-    add_option(&words, "--path", order->folder);
+    if (git->url != NULL) {
+        add_option(&words, "--url", git->url);
+        request->folder = launch->place->home; /* which exists */
+    } else {
+        add_option(&words, "--path", order->folder);
+    }
     add_option(&words, "--base", git->base);
     add_option(&words, "--dir", request->dir);
     add_textf(&words, "--token", "%llu", (unsigned long long)order->id.token);

@@ -62,11 +62,13 @@ struct work_paths {
 struct work_before {
     const char *task;
     const char *name;
+    bool elsewhere; /* it was assigned to another worker */
 };
 
 /* Input of sluice-git, to run a session or to merge. */
 struct work_git {
     const char *repo; /* its name; NULL: no git repository */
+    const char *url;  /* of its hub; NULL: it is the order's `folder` */
     const char *base;
     bool shared;        /* names of branches contain `repo`: see plan/twin.h */
     int64_t created_ns; /* of the run; distinguishes runs with the same name */

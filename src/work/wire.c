@@ -81,6 +81,7 @@ static void add_git(struct jsonw *json, const struct work_git *git)
 {
     jsonw_object(json, "git");
     jsonw_text(json, "repo", git->repo);
+    add_text_if(json, "url", git->url);
     add_text_if(json, "base", git->base);
     add_flag_if(json, "shared", git->shared);
     jsonw_int(json, "created_ns", git->created_ns);
@@ -291,6 +292,7 @@ static void get_git(struct wire_order *wire, const json_t *json)
     struct work_git *git = &wire->order.git;
     *git = (struct work_git){
         .repo = get_text(json, "repo"),
+        .url = get_text(json, "url"),
         .base = get_text(json, "base"),
         .shared = get_flag(json, "shared"),
         .created_ns = get_int(json, "created_ns"),

@@ -41,6 +41,10 @@ class Repo:
         self.git("init", "-q", "-b", "dev", ".")
         self.commit(files or {"README": "a repository\n"}, "begin")
 
+    def place(self):
+        """Where it is, as a key of a plan."""
+        return f"path: {self.path}"
+
     def git(self, *words, code=0, folder=None):
         """Call git there; its output."""
         done = subprocess.run(

@@ -84,7 +84,7 @@ class Wave(Place):
         self.plan(
             f"{top}limits: {{sessions: {sessions}, active: {active}}}\nrepos:\n"
             + "".join(
-                f"  {n}: {{path: {repo.path}, base: dev{self.repo_settings(n)}}}\n"
+                f"  {n}: {{{repo.place()}, base: dev{self.repo_settings(n)}}}\n"
                 for n, repo in self.repos.items()
             )
             + f"pipelines:\n  issue:\n{''.join(stages)}groups:\n"
