@@ -78,8 +78,10 @@ static void on_signal(void *ctx, int number)
 }
 
 /* Be the scheduler until told to leave; ERR_CONFLICT: another process is. */
-static enum err
-schedule(struct args *args, struct store *store, uint64_t epoch, struct diag *diag)
+static enum err schedule(struct args *args,
+                         struct store *store,
+                         uint64_t epoch,
+                         struct diag *diag)
 {
     struct loop_options options = {
         .store = store,
@@ -124,8 +126,7 @@ static enum err try_once(struct args *args, struct diag *diag)
     struct store *store = NULL;
     struct store_owner self = owner_self();
     uint64_t epoch;
-    enum err err =
-        store_open(&store, args->place.address, STORE_WRITE, diag);
+    enum err err = store_open(&store, args->place.address, STORE_WRITE, diag);
     while (err == ERR_OK && !args->leaving) {
         err = store_take(store, &self, &epoch, diag);
         if (err == ERR_OK) {

@@ -59,7 +59,7 @@ struct load_run {
     struct store_limit *labels; /* of workers; "worker LABEL" */
     uint32_t label_count;
     const char *worker; /* see struct load_options; NULL: none */
-    int64_t start_ns; /* see struct load_options */
+    int64_t start_ns;   /* see struct load_options */
     int64_t clock_offset_ns;
     int64_t not_before_ns;
 };
@@ -957,9 +957,8 @@ uint32_t load_label_count(const struct load_run *run)
     return run->label_count;
 }
 
-struct limit_id load_label(const struct load_run *run,
-                           uint32_t ix,
-                           const char **label_out)
+struct limit_id
+load_label(const struct load_run *run, uint32_t ix, const char **label_out)
 {
     INVARIANT(ix < run->label_count);
     *label_out = run->labels[ix].name + strlen(LABEL_PREFIX);

@@ -135,11 +135,8 @@ pg_identify(const char *address, bool make, char id[33], struct diag *diag)
     }
     PGresult *result = NULL;
     if (err == ERR_OK) {
-        result = pg_run(&store->link,
-                        "SELECT id FROM scheduler",
-                        NULL,
-                        &err,
-                        diag);
+        result =
+            pg_run(&store->link, "SELECT id FROM scheduler", NULL, &err, diag);
     }
     if (err == ERR_OK && PQntuples(result) != 1) {
         err = diag_set(diag,

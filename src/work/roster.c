@@ -560,6 +560,8 @@ static void settle_said(struct roster *roster, bool heard)
         struct job *job = &roster->jobs[ix];
         if (heard && job->said) {
             job->phase = JOB_PLACED;
+        } else if (job->phase == JOB_NEW) {
+            mem_set_text(&job->worker, NULL); /* it is placed once more */
         }
         job->want_due = job->want_due && !(heard && job->want_said);
         job->want_said = false;
@@ -732,8 +734,7 @@ static void hear_requests(struct roster *roster, const json_t *array)
     }
 }
 
-enum err
-roster_hear(struct roster *roster, const char *text, struct diag *diag)
+enum err roster_hear(struct roster *roster, const char *text, struct diag *diag)
 {
     if (text == NULL) {
         roster->failed = true;
