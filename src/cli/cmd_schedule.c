@@ -4,7 +4,7 @@
  *
  * It runs all unfinished runs of the store until it is told to stop. If another
  * process is the scheduler, or becomes it, this one waits until that process is
- * gone.
+ * gone; then it holds nothing, and a signal just ends it.
  */
 #include "base/clock.h"
 #include "cli/cli.h"
@@ -42,13 +42,6 @@ static bool has_ended(int wait_ms)
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     char byte;
     return poll(&in, 1, wait_ms) > 0 && read(STDIN_FILENO, &byte, 1) <= 0;
-}
-
-static volatile sig_atomic_t signalled;
-
-static void on_early_signal(int number)
-{
-    signalled = number;
 }
 
 static void on_pass(void *ctx)
@@ -110,7 +103,6 @@ static void pause_for_turn(struct args *args)
     } else {
         (void)poll(NULL, 0, TRY_MS);
     }
-    args->leaving = args->leaving || signalled != 0;
 }
 
 /* Whether an error passes: the server is away, or another was faster. */
@@ -171,8 +163,6 @@ static int run(const struct cli_command *command, int argc, char **argv)
     int code = cli_parse(&args.line, command, argc, argv);
     if (code == CLI_END) {
         (void)signal(SIGPIPE, SIG_IGN);
-        (void)signal(SIGTERM, on_early_signal);
-        (void)signal(SIGINT, on_early_signal);
         code = carry_out(&args);
     }
     return code;
