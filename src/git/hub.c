@@ -102,7 +102,6 @@ void hub_add_mirror(struct strbuf *out, const char *home, const char *url)
 static const char *const lasting[] = {
     "Access denied",
     "Authentication failed",
-    "Could not resolve hostname : ",
     "Host key verification failed",
     "Permission denied",
     "Permission to ",
