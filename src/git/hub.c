@@ -464,7 +464,8 @@ hub_open(struct git **out, const char *home, const char *url, struct diag *diag)
     if (err == ERR_OK && lock < 0) {
         err = ERR_UNAVAILABLE;
     }
-    if (err == ERR_OK && !files_is_dir(strbuf_text(&path))) {
+    bool made = err == ERR_OK && !files_is_dir(strbuf_text(&path));
+    if (made) {
         err = make(strbuf_text(&path), url, diag);
     }
     if (err == ERR_OK) {
@@ -473,6 +474,9 @@ hub_open(struct git **out, const char *home, const char *url, struct diag *diag)
     if (err == ERR_OK) {
         git_set_hub(*out, url, strbuf_text(&name));
         err = hub_fetch_locked(*out, lock, diag);
+    }
+    if (err == ERR_OK && made) { /* not a file for each ref */
+        err = git_output(*out, PROC_ARGS("pack-refs", "--all"), &path, diag);
     }
     if (err != ERR_OK) {
         git_close(*out);
