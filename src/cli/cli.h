@@ -111,6 +111,7 @@ struct cli_line {
     X(retry)                                                                   \
     X(rework)                                                                  \
     X(run)                                                                     \
+    X(schedule)                                                                \
     X(serve)                                                                   \
     X(session)                                                                 \
     X(simulate)                                                                \
@@ -121,7 +122,9 @@ struct cli_line {
     X(usage)                                                                   \
     X(verify)                                                                  \
     X(wait)                                                                    \
-    X(why)
+    X(why)                                                                     \
+    X(work)                                                                    \
+    X(workers)
 
 #define CLI_DECLARE(name) extern const struct cli_command cli_##name;
 CLI_COMMANDS(CLI_DECLARE)

@@ -15,6 +15,7 @@
 #include "cli/beside.h"
 #include "cli/cli.h"
 #include "cli/next.h"
+#include "cli/partner.h"
 #include "cli/preview.h"
 #include "cli/reading.h"
 #include "cli/take_over.h"
@@ -30,6 +31,7 @@
 #include "view/session_look.h"
 #include "view/summary.h"
 #include "work/owner.h"
+#include "work/workers.h"
 
 #include <jansson.h>
 #include <malloc.h>
@@ -44,11 +46,13 @@ enum {
     OPT_DRY = 'n',
     OPT_AT = 1,
     OPT_NEW,
+    OPT_SLOTS,
     OPT_TAKE_OVER,
     OPT_UPDATE,
     OPT_WAIT,
     WATCH_US = 250000,
     SUBMIT_MS = 60000, /* parsing a large plan takes a while */
+    PARTNER_MS = 10000, /* for the exit of a worker without sessions */
 };
 
 struct run {
@@ -62,6 +66,9 @@ struct run {
     bool wait;
     bool json;
     struct beside beside; /* --serve */
+    const char *slots;    /* of its worker; NULL: any number */
+    char worker[65];      /* its name */
+    struct partner partner; /* the worker, if the store has workers */
     struct cli_file file;
     const char *path;  /* plan, as given */
     char *name;        /* plan name */
@@ -96,6 +103,10 @@ static const struct cli_option options[] = {
     BESIDE_OPTION_LISTEN,
     {"new", NULL, "start another run, even if a run has this name", OPT_NEW},
     BESIDE_OPTION_SERVE,
+    {"slots",
+     "N",
+     "with PostgreSQL: most sessions on this machine (default: any)",
+     OPT_SLOTS},
     CLIENT_OPTION_STORE,
     {"take-over",
      NULL,
@@ -186,6 +197,9 @@ static void add_submit(struct strbuf *out, const struct run *run)
     jsonw_bool(&json, "new", run->anew);
     if (run->not_before_ns > 0) {
         jsonw_int(&json, "not_before_ns", run->not_before_ns);
+    }
+    if (store_has_workers(run->place.address)) {
+        jsonw_text(&json, "worker", run->worker);
     }
     jsonw_object_end(&json);
 }
@@ -299,6 +313,7 @@ static void on_pass(void *ctx)
     struct engine *engine = loop_engine(run->loop);
     print_lines(run);
     tend_server(run);
+    partner_tend(&run->partner);
     tell_trouble(run, engine_trouble(engine));
     uint32_t ix =
         run->id != NULL ? engine_find_run(engine, run->id) : STORE_NONE;
@@ -492,6 +507,7 @@ static enum err watch(struct run *run)
                                 &run->diag);
     print_lines(run);
     tend_server(run);
+    partner_tend(&run->partner);
     if (err == ERR_OK && run->live != NULL && !run->over) {
         draw_watched(run, run->last_event != before);
     }
@@ -526,6 +542,36 @@ static enum err look_back(struct run *run)
     return err == ERR_NOT_FOUND ? ERR_OK : err;
 }
 
+/* Have a worker on this machine, if the store has workers. */
+static void set_partner(struct run *run)
+{
+    if (!store_has_workers(run->place.address)) {
+        return;
+    }
+    workers_own_name(run->worker);
+    partner_add(&run->partner, "work");
+    partner_add(&run->partner, "--store");
+    partner_add(&run->partner, run->place.address);
+    partner_add(&run->partner, "--name");
+    partner_add(&run->partner, run->worker);
+    partner_add(&run->partner, "--slots");
+    partner_add(&run->partner, run->slots != NULL ? run->slots : "any");
+    partner_add(&run->partner, "--attached");
+}
+
+/* Another process is the scheduler now, or the server was away: watch it with
+ * another connection. */
+static enum err watch_again(struct run *run)
+{
+    store_close(run->store);
+    run->store = NULL;
+    run->diag = (struct diag){0};
+    return store_open(&run->store,
+                      run->place.address,
+                      STORE_WRITE,
+                      &run->diag);
+}
+
 /* Become the scheduler, or watch it until the run is over. */
 static enum err see_through(struct run *run)
 {
@@ -546,8 +592,17 @@ static enum err see_through(struct run *run)
             err = look_back(run); /* may have just finished */
         }
         if (err == ERR_OK) {
-            return run->over || run->interrupted ? ERR_OK
-                                                 : schedule(run, epoch);
+            if (run->over || run->interrupted) {
+                return ERR_OK;
+            }
+            err = schedule(run, epoch);
+            if (err != ERR_CONFLICT || run->failed != ERR_OK ||
+                !store_has_workers(run->place.address)) {
+                return err;
+            }
+            say(run, run->diag.text);
+            err = watch_again(run);
+            continue;
         }
         if (err == ERR_BUSY && run->update) {
             run->failed = ERR_CONFLICT;
@@ -810,8 +865,10 @@ static int execute(struct run *run)
         if (!run->json && isatty(STDOUT_FILENO) == 1) {
             run->live = live_new(cli_colours(), cli_unicode());
         }
+        set_partner(run);
         err = see_through(run);
         tend_server(run);
+        partner_end(&run->partner, run->interrupted ? 0 : PARTNER_MS);
     }
     store_close(run->store);
     print_lines(run);
@@ -914,6 +971,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         .command = command,
         .began_ns = clock_wall_ns(),
         .beside = BESIDE_NONE,
+        .partner = PARTNER_NONE,
     };
     const char *argument;
     int option;
@@ -929,6 +987,9 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
             break;
         case OPT_NEW:
             run.anew = true;
+            break;
+        case OPT_SLOTS:
+            run.slots = argument;
             break;
         case OPT_TAKE_OVER:
             run.take_over = true;

@@ -487,6 +487,28 @@ static bool find_folder(struct making *making, const char **out)
     return true;
 }
 
+/* Where it may run. The stages of an issue share a checkout, and tasks of one
+ * repository its objects. */
+static struct work_where where_of(struct making *making)
+{
+    const struct plan *plan = making->run->plan;
+    const struct plan_task *task = making->task;
+    const char *near = NULL;
+    if (task->group != PLAN_NONE || task->repo != PLAN_NONE) {
+        strbuf_addf(&making->text,
+                    "%s %s %s",
+                    making->run->id,
+                    task->repo != PLAN_NONE ? plan->repos[task->repo].name : "",
+                    task->group != PLAN_NONE ? plan->groups[task->group].id
+                                             : "");
+        near = take_text(making);
+    }
+    return (struct work_where){
+        .label = load_label_of(making->run->loaded, making->session->task),
+        .near = near,
+    };
+}
+
 struct work_id assign_id(const struct engine *engine,
                          const struct session *session,
                          char name[ASSIGN_NAME_BYTES])
@@ -532,6 +554,7 @@ enum err assign_session(struct engine *engine,
     };
     enum err err = ERR_OK;
     if (order.want == WORK_RUN) {
+        order.where = where_of(&making);
         order.checkout = find_folder(&making, &order.folder);
         order.sandbox = sandbox_of(&making);
         set_task(&making);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits of the store, which hold for all its runs together.
+ * Limits of the store, which hold for all its runs together: those that people
+ * set, and the slots of workers.
  *
  * Each has up to two maxima: of the file settings.yaml, as read when the
  * scheduler started, and of an operator, who has the last word. Both are
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SESSIONS "sessions"
 #define ORDER_PREFIX "limit/"
 #define FILE_PREFIX "limit-file/"
 
@@ -50,6 +52,7 @@ static struct engine_ceiling *find_or_add(struct engine *engine,
     return &engine->ceilings[ix];
 }
 
+/* What people have set. */
 int64_t ceilings_max(const struct engine_ceiling *ceiling)
 {
     int64_t max = ceiling->ordered     ? ceiling->order
@@ -58,26 +61,69 @@ int64_t ceilings_max(const struct engine_ceiling *ceiling)
     return max == PLAN_UNLIMITED ? LIMIT_NONE : max;
 }
 
+/* Set the maximum of a limit of the core. */
+static void set_max(struct engine *engine, struct limit_id limit, int64_t max)
+{
+    if (limit.v == ID_NONE || sched_limit_max(engine->sched, limit) == max) {
+        return;
+    }
+    struct sched_event event = {
+        .type = EVENT_LIMIT,
+        .now_ns = engine->now_ns,
+        .limit = limit,
+        .max = max,
+    };
+    enum err err = sched_apply(engine->sched, &event);
+    INVARIANT(err == ERR_OK);
+    engine->changed = true;
+}
+
+/* Whether a label is one of a list. */
+static bool has_label(const char *labels, const char *label)
+{
+    size_t len = strlen(label);
+    const char *at = labels;
+    while (at != NULL && (strncmp(at, label, len) != 0 ||
+                          (at[len] != ',' && at[len] != '\0'))) {
+        at = strchr(at, ',');
+        at = at != NULL ? at + 1 : NULL;
+    }
+    return at != NULL;
+}
+
+/* How many sessions the workers with a label can have; NULL: all workers.
+ * Without workers there is no limit. */
+static int64_t slots_of(const struct engine *engine, const char *label)
+{
+    int64_t sum = 0;
+    for (uint32_t ix = 0; ix < engine->worker_count; ix++) {
+        const struct engine_post *worker = &engine->workers[ix];
+        if (label == NULL || has_label(worker->labels, label)) {
+            sum += worker->slots;
+        }
+    }
+    return engine->has_workers ? sum : LIMIT_NONE;
+}
+
 void ceilings_apply(struct engine *engine, uint32_t run)
 {
     const struct load_run *loaded = engine->runs[run].loaded;
+    int64_t slots = slots_of(engine, NULL);
     for (uint32_t ix = 0; ix < engine->ceiling_count; ix++) {
         const struct engine_ceiling *ceiling = &engine->ceilings[ix];
-        struct limit_id limit = load_store_limit(loaded, ceiling->name);
         int64_t max = ceilings_max(ceiling);
-        if (limit.v == ID_NONE ||
-            sched_limit_max(engine->sched, limit) == max) {
-            continue;
+        if (strcmp(ceiling->name, SESSIONS) == 0) {
+            max = slots < max ? slots : max;
         }
-        struct sched_event event = {
-            .type = EVENT_LIMIT,
-            .now_ns = engine->now_ns,
-            .limit = limit,
-            .max = max,
-        };
-        enum err err = sched_apply(engine->sched, &event);
-        INVARIANT(err == ERR_OK);
-        engine->changed = true;
+        set_max(engine, load_store_limit(loaded, ceiling->name), max);
+    }
+    if (engine->has_workers && ceilings_find(engine, SESSIONS) == NULL) {
+        set_max(engine, load_store_limit(loaded, SESSIONS), slots);
+    }
+    for (uint32_t ix = 0; ix < load_label_count(loaded); ix++) {
+        const char *label;
+        struct limit_id limit = load_label(loaded, ix, &label);
+        set_max(engine, limit, slots_of(engine, label));
     }
 }
 
@@ -87,6 +133,33 @@ static void apply_all(struct engine *engine)
     for (uint32_t run = 0; run < engine->run_count; run++) {
         ceilings_apply(engine, run);
     }
+}
+
+static void clear_workers(struct engine *engine)
+{
+    for (uint32_t ix = 0; ix < engine->worker_count; ix++) {
+        mem_free(engine->workers[ix].labels);
+    }
+    mem_free(engine->workers);
+    engine->workers = NULL;
+    engine->worker_count = 0;
+}
+
+void engine_workers(struct engine *engine,
+                    const struct engine_worker *workers,
+                    uint32_t count)
+{
+    clear_workers(engine);
+    engine->has_workers = true;
+    engine->workers = mem_zalloc(count + 1, sizeof(engine->workers[0]));
+    engine->worker_count = count;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        engine->workers[ix] = (struct engine_post){
+            .labels = mem_strdup(workers[ix].labels),
+            .slots = workers[ix].slots,
+        };
+    }
+    apply_all(engine);
 }
 
 /* Store a maximum; NULL: it is removed. */
@@ -177,6 +250,7 @@ bool ceilings_restore(struct engine *engine,
 
 void ceilings_release(struct engine *engine)
 {
+    clear_workers(engine);
     for (uint32_t ix = 0; ix < engine->ceiling_count; ix++) {
         mem_free(engine->ceilings[ix].name);
     }

@@ -170,6 +170,18 @@ void engine_written(struct engine *engine, enum err err, const char *text);
 /* A report of the worker. Reports about finished work are ignored. */
 void engine_reported(struct engine *engine, const struct work_report *report);
 
+/* A worker, and how many sessions it can have. */
+struct engine_worker {
+    const char *labels; /* separated by commas; its name is one */
+    uint32_t slots;
+};
+
+/* Only these workers run sessions. Without a call, the world runs them, and
+ * labels do not matter. */
+void engine_workers(struct engine *engine,
+                    const struct engine_worker *workers,
+                    uint32_t count);
+
 /* A new worker replaces a worker that is gone or was unreachable: ask it about
  * all work in flight. `mark` is its current mark. */
 void engine_worker_came(struct engine *engine, const struct work_mark *mark);

@@ -161,6 +161,12 @@ struct engine_ceiling {
     int64_t file;
 };
 
+/* A worker, as a copy of a struct engine_worker. */
+struct engine_post {
+    char *labels;
+    uint32_t slots;
+};
+
 /* A base that cannot be merged into the agent branch. */
 struct engine_base {
     char *repo;
@@ -224,6 +230,7 @@ struct engine_run {
     uint32_t rules; /* PLAN_RULES when it was submitted */
     int64_t created_ns;
     int64_t not_before_ns; /* wall clock: it starts nothing before; 0: none */
+    char *worker;          /* whose machine has its files; "": any */
     bool base_gates;       /* false: submitted to an earlier version */
     struct plan *plan;
     struct load_run *loaded;
@@ -320,6 +327,9 @@ struct engine {
     bool override; /* usage monitors lower nothing */
     struct engine_ceiling *ceilings;
     uint32_t ceiling_count;
+    struct engine_post *workers; /* see engine_workers() */
+    uint32_t worker_count;
+    bool has_workers; /* only they run sessions */
     struct engine_history *history;
     uint32_t history_count;
     uint32_t history_capacity;
@@ -574,6 +584,7 @@ struct runs_submission {
     uint32_t processors;
     bool anew;             /* create a run even if the plan has one */
     int64_t not_before_ns; /* wall clock: it starts nothing before; 0: none */
+    const char *worker;    /* whose machine has its files; "": any */
 };
 /* Create a run, or find the run that it continues, which may have finished:
  * *out is its index. */

@@ -12,18 +12,23 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/invariant.h"
+#include "base/duration.h"
 #include "base/mem.h"
-#include "engine/control_socket.h"
 #include "engine/site_file.h"
+#include "work/control_socket.h"
 #include "work/link_local.h"
+#include "work/roster.h"
+#include "work/turns.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -40,8 +45,9 @@ enum {
     THREADS = 4,
 };
 
-/* Marks the numbers of requests that came by the door. */
+/* Mark the numbers of requests that came by the door, and through the store. */
 #define DOOR_BIT (UINT64_C(1) << 63)
+#define STORE_BIT (UINT64_C(1) << 62)
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
@@ -56,6 +62,8 @@ struct loop {
     struct loop_options options;
     struct engine *engine;
     struct link_local *link;
+    struct roster *roster; /* of workers; NULL: the link runs sessions, too */
+    struct turns *turns;   /* of the roster */
     struct control_socket *control;
     struct control_socket *door;     /* the same for sessions */
     struct key_secret secret;        /* of their keys */
@@ -157,19 +165,30 @@ static void world_write(void *ctx, const struct store_batch *batch)
 static void world_assign(void *ctx, const struct work_order *order)
 {
     struct loop *loop = ctx;
-    worker_assign(link_local_worker(loop->link), order);
+    if (loop->roster != NULL && !work_is_program(&order->id)) {
+        roster_assign(loop->roster, order);
+    } else {
+        worker_assign(link_local_worker(loop->link), order);
+    }
 }
 
 static void world_want(void *ctx, uint64_t token, enum work_want want)
 {
     struct loop *loop = ctx;
+    if (loop->roster != NULL) {
+        roster_want(loop->roster, token, want); /* ignores programs */
+    }
     worker_want(link_local_worker(loop->link), token, want);
 }
 
 static void world_tell(void *ctx, uint64_t token, const char *text)
 {
     struct loop *loop = ctx;
-    worker_tell(link_local_worker(loop->link), token, text);
+    if (loop->roster != NULL) {
+        roster_tell(loop->roster, token, text);
+    } else {
+        worker_tell(link_local_worker(loop->link), token, text);
+    }
 }
 
 static void world_ask(void *ctx,
@@ -179,7 +198,11 @@ static void world_ask(void *ctx,
                       enum work_want want)
 {
     struct loop *loop = ctx;
-    worker_ask(link_local_worker(loop->link), id, mark, begun, want);
+    if (loop->roster != NULL && !work_is_program(id)) {
+        roster_ask(loop->roster, id, begun, want);
+    } else {
+        worker_ask(link_local_worker(loop->link), id, mark, begun, want);
+    }
 }
 
 static void world_forget(void *ctx, const struct work_id *id)
@@ -193,6 +216,8 @@ static void world_answer(void *ctx, uint64_t request, const char *json)
     struct loop *loop = ctx;
     if ((request & DOOR_BIT) != 0) {
         control_socket_answer(loop->door, request & ~DOOR_BIT, json);
+    } else if ((request & STORE_BIT) != 0) {
+        roster_answer(loop->roster, request & ~STORE_BIT, json);
     } else if (request != 0) {
         control_socket_answer(loop->control, request, json);
     } else if (loop->loaded && loop->options.answer != NULL) {
@@ -274,6 +299,111 @@ static void on_signal(uv_signal_t *handle, int number)
     }
 }
 
+/* --- workers ------------------------------------------------------------ */
+
+static int64_t on_now(void *ctx)
+{
+    (void)ctx;
+    return clock_boot_ns();
+}
+
+static void
+on_workers(void *ctx, const struct roster_worker *workers, uint32_t count)
+{
+    struct loop *loop = ctx;
+    struct engine_worker *list = mem_zalloc(count + 1, sizeof(list[0]));
+    for (uint32_t ix = 0; ix < count; ix++) {
+        list[ix].labels = workers[ix].labels;
+        list[ix].slots = workers[ix].slots;
+    }
+    engine_workers(loop->engine, list, count);
+    mem_free(list);
+}
+
+/* A request that came through the store. Its worker has checked the key of a
+ * session; the engine gets one that it can check itself. */
+static void on_roster_request(void *ctx, const struct roster_request *request)
+{
+    struct loop *loop = ctx;
+    uint64_t id = request->number | STORE_BIT;
+    if (!request->session) {
+        engine_request(loop->engine, id, request->who, request->json);
+        return;
+    }
+    char key[KEY_BYTES];
+    json_t *json = json_loads(request->json, 0, NULL);
+    if (json_is_object(json) && request->token != 0) {
+        key_make(key, &loop->secret, request->token, request->nonce);
+        (void)json_object_set_new(json, "session", json_string(key));
+    }
+    char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+    engine_session_request(loop->engine,
+                           id,
+                           request->who,
+                           text != NULL ? text : "{}");
+    free(text);
+    json_decref(json);
+}
+
+static void on_say(void *ctx, struct strbuf *out)
+{
+    struct loop *loop = ctx;
+    crash_point("before-turn");
+    roster_say(loop->roster, out);
+}
+
+static void on_hear(void *ctx,
+                    const char *text,
+                    int64_t since_ns,
+                    enum err err,
+                    const struct diag *why)
+{
+    struct loop *loop = ctx;
+    struct diag diag = {0};
+    (void)since_ns;
+    crash_point("turn-heard");
+    bool passes = err == ERR_OK || err == ERR_BUSY || err == ERR_UNAVAILABLE ||
+                  err == ERR_LIMIT || err == ERR_TIMEOUT;
+    if (!passes) {
+        leave(loop, err, why->text);
+        return;
+    }
+    err = roster_hear(loop->roster, text, &diag);
+    if (err != ERR_OK) {
+        leave(loop, err, diag.text);
+    }
+}
+
+/* Give sessions to workers, if other machines use the store. */
+static enum err open_roster(struct loop *loop, struct diag *diag)
+{
+    const char *address = loop->options.place->address;
+    if (!store_has_workers(address)) {
+        return ERR_OK;
+    }
+    loop->roster = roster_new(&(struct roster_options){
+        .epoch = loop->options.epoch,
+        .now_ns = on_now,
+        .report = on_report,
+        .workers = on_workers,
+        .request = on_roster_request,
+        .ctx = loop,
+    });
+    engine_workers(loop->engine, NULL, 0);
+    return turns_open(&loop->turns,
+                      &(struct turns_options){
+                          .uv = &loop->uv,
+                          .address = address,
+                          .function = "scheduler_turn",
+                          .channel = "sluice_scheduler",
+                          .pause_ns = SECOND_NS,
+                          .say = on_say,
+                          .hear = on_hear,
+                          .ctx = loop,
+                      },
+                      diag);
+}
+
 /* Write a heartbeat, unless a batch is being written. */
 static void beat(struct loop *loop)
 {
@@ -322,6 +452,9 @@ static void before_wait(uv_prepare_t *prepare)
     const char *text;
     worker_tick(link_local_worker(loop->link));
     engine_pass(loop->engine);
+    if (loop->roster != NULL && roster_has_news(loop->roster)) {
+        turns_wake(loop->turns);
+    }
     enum err err = engine_failed(loop->engine, &text);
     if (err != ERR_OK) {
         leave(loop, err, text);
@@ -339,6 +472,9 @@ static void before_wait(uv_prepare_t *prepare)
 }
 
 /* --- set-up ------------------------------------------------------------- */
+
+/* The mark of attempts that a worker will have: the same for all schedulers. */
+static const struct work_mark elsewhere = {.boot_id = "elsewhere"};
 
 static enum err open_engine(struct loop *loop, struct diag *diag)
 {
@@ -368,7 +504,9 @@ static enum err open_engine(struct loop *loop, struct diag *diag)
     loop->engine = engine_new(&(struct engine_options){
         .world = &world,
         .ctx = loop,
-        .mark = worker_mark(link_local_worker(loop->link)),
+        .mark = store_has_workers(loop->options.place->address)
+                    ? elsewhere
+                    : worker_mark(link_local_worker(loop->link)),
         .epoch = loop->options.epoch,
         .secret = &loop->secret,
         .seed = seed,
@@ -534,6 +672,9 @@ static enum err serve(struct loop *loop, struct diag *diag)
         err = link_local_serve(loop->link, diag);
     }
     if (err == ERR_OK) {
+        err = open_roster(loop, diag);
+    }
+    if (err == ERR_OK) {
         engine_recover(loop->engine);
     }
     return err;
@@ -586,11 +727,14 @@ void loop_close(struct loop *loop)
     control_socket_close(loop->door);
     must(uv_run(&loop->uv, UV_RUN_NOWAIT) >= 0 ? 0 : -1);
     link_local_close(loop->link);
+    turns_close(loop->turns);
     uv_walk(&loop->uv, close_handle, NULL);
     while (uv_run(&loop->uv, UV_RUN_DEFAULT) != 0) {
     }
     must(uv_loop_close(&loop->uv));
     link_local_free(loop->link);
+    turns_free(loop->turns);
+    roster_free(loop->roster);
     engine_free(loop->engine);
     mem_free(loop);
 }

@@ -109,6 +109,7 @@ static enum err on_run(void *ctx, const struct store_run *row)
     run->rules = row->rules;
     run->created_ns = row->created_ns;
     run->not_before_ns = row->not_before_ns;
+    run->worker = mem_strdup(row->worker);
     run->base_gates = row->base_gates;
     run->finished = row->finished;
     run->stored = (struct sched_run_record){

@@ -4,7 +4,8 @@
  * objects.
  *
  *   {"verb": "submit", "file": F, "folder": D, "text": T, "processors": N,
- *    "new": true|false}   with "not_before_ns": T it starts nothing before
+ *    "new": true|false}   with "not_before_ns": T it starts nothing before;
+ *                         "worker": "..." has the files of the plan
  *   {"verb": "add", "file": F, "text": T, "run": R}   a fragment; with
  *    "fragment_key": K only if the run has none of that key yet
  *   {"verb": "cap", "max": N}             or "step": 1 | -1; with "run": R
@@ -39,9 +40,6 @@
 #define ENGINE_REQUEST_H
 
 #include "base/strbuf.h"
-
-/* Longest request accepted, in bytes: a plan of the largest size fits. */
-enum { REQUEST_BYTES_MAX = 64 << 20 };
 
 /* Longest key of a fragment, in bytes. */
 enum { REQUEST_KEY_BYTES_MAX = 200 };

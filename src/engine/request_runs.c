@@ -10,6 +10,7 @@ enum err request_do_submit(struct request *request)
 {
     const json_t *processors = json_object_get(request->json, "processors");
     int64_t not_before = request_number(request, "not_before_ns");
+    const char *worker = request_text(request, "worker");
     struct runs_submission submission = {
         .file = request_text(request, "file"),
         .folder = request_text(request, "folder"),
@@ -17,6 +18,7 @@ enum err request_do_submit(struct request *request)
         .processors = (uint32_t)json_integer_value(processors),
         .anew = json_is_true(json_object_get(request->json, "new")),
         .not_before_ns = not_before > 0 ? not_before : 0,
+        .worker = worker != NULL ? worker : "",
     };
     if (submission.file == NULL || submission.folder == NULL ||
         submission.text == NULL || submission.processors == 0) {

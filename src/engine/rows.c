@@ -38,6 +38,7 @@ static struct store_run row_of_run(const struct engine_run *run)
         .created_ns = run->created_ns,
         .base_gates = run->base_gates,
         .not_before_ns = run->not_before_ns,
+        .worker = run->worker,
         .finished = run->finished,
         .paused = run->stored.paused,
         .cancelled = run->stored.cancelled,

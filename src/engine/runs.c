@@ -45,6 +45,7 @@ void runs_release(struct engine_run *run)
     mem_free(run->name);
     mem_free(run->file);
     mem_free(run->folder);
+    mem_free(run->worker);
     mem_free(run->text);
     *run = (struct engine_run){0};
 }
@@ -621,6 +622,7 @@ static enum err prepare(struct engine *engine,
     run->text_bytes = strlen(run->text);
     run->processors = submission->processors;
     run->not_before_ns = submission->not_before_ns;
+    run->worker = mem_strdup(submission->worker);
     run->rules = rules_of(engine, submission);
     run->base_gates = true;
     run->plan = take_offered(engine, run);
@@ -655,6 +657,7 @@ struct load_options runs_load_options(const struct engine *engine,
         .clock_offset_ns = engine->clock_offset_ns,
         .not_before_ns =
             run->not_before_ns > 0 ? run->not_before_ns : INT64_MIN,
+        .worker = run->worker,
     };
 }
 

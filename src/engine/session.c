@@ -666,6 +666,27 @@ static void conclude_never(struct engine *engine,
     strbuf_release(&end.reason);
 }
 
+/* Its machine cannot run it now: it is ready again, at no cost. */
+static void conclude_elsewhere(struct engine *engine,
+                               struct session *session,
+                               const struct work_report *report)
+{
+    if (session->refusal != NULL || session->want != WORK_RUN) {
+        conclude_never(engine, session, 0, NULL);
+        return;
+    }
+    struct end end = {
+        .found.state = ATTEMPT_NEVER,
+        .log = "",
+        .verdict.outcome = OUTCOME_STOPPED,
+    };
+    strbuf_addf(&end.reason,
+                "its worker could not start it: %s",
+                report->text != NULL ? report->text : strerror(report->error));
+    finish(engine, session, &end);
+    strbuf_release(&end.reason);
+}
+
 void session_assign(struct engine *engine, struct session *session)
 {
     session_check(engine, session);
@@ -795,7 +816,11 @@ void engine_reported(struct engine *engine, const struct work_report *report)
         end_in_burst(engine, session, report);
         return;
     case WORK_REFUSED:
-        conclude_never(engine, session, report->error, report->text);
+        if (report->elsewhere) {
+            conclude_elsewhere(engine, session, report);
+        } else {
+            conclude_never(engine, session, report->error, report->text);
+        }
         return;
     case WORK_LOST:
         conclude(engine, session, report);

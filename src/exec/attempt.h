@@ -40,6 +40,7 @@ enum attempt_cause {
     ATTEMPT_STOPPED,   /* the scheduler was told to stop all sessions */
     ATTEMPT_SPAWN,     /* the command could not be started: `error` */
     ATTEMPT_PREPARE,   /* the prepare command failed: code or signal */
+    ATTEMPT_LEASE,     /* the lease of its worker has ended */
 };
 
 /* The record in `exit`. */

@@ -29,6 +29,9 @@ struct exec_request {
     const char *dir;     /* attempt directory; created if missing */
     const char *folder;  /* working directory of the session; both absolute */
     const char *prepare; /* shell command to run first, or NULL */
+    const char *lease;   /* path of the file with the end of the lease, after
+                            which the session may not run; NULL: none. See
+                            exec/lease.h */
     const char *nonce;   /* written to the records of its start and exit: see
                             exec/attempt.h; NULL: none */
     const char *const *argv;

@@ -15,7 +15,7 @@
  *
  *   sluice-exit 1
  *   cause NAME              exit, timeout, idle, cancelled, stopped, spawn,
- *                           prepare
+ *                           prepare, lease
  *   code N                  -1: killed by a signal, or never ran
  *   signal N                0: none
  *   error N                 errno of the cause spawn, else 0
@@ -37,7 +37,7 @@
 
 #include <string.h>
 
-enum { BOOT_ID_LEN = 36, CAUSE_COUNT = ATTEMPT_PREPARE + 1 };
+enum { BOOT_ID_LEN = 36, CAUSE_COUNT = ATTEMPT_LEASE + 1 };
 
 /* A record being written. Everything fits by design. */
 struct writer {
@@ -178,6 +178,7 @@ const char *record_cause_name(enum attempt_cause cause)
         [ATTEMPT_STOPPED] = "stopped",
         [ATTEMPT_SPAWN] = "spawn",
         [ATTEMPT_PREPARE] = "prepare",
+        [ATTEMPT_LEASE] = "lease",
     };
     return names[cause];
 }

@@ -22,6 +22,7 @@
 #include "base/crash.h"
 #include "base/duration.h"
 #include "exec/checkpoint.h"
+#include "exec/lease.h"
 #include "exec/shim_internal.h"
 
 #include <errno.h>
@@ -42,6 +43,9 @@
 #define KILL_ROUNDS 22
 #define KILL_PAUSE_NS_MIN (2 * MS_NS)
 #define KILL_PAUSE_NS_MAX (50 * MS_NS)
+/* How often to look whether the lease still holds: it may end while the machine
+ * is suspended, which the clock of the loop does not count. */
+#define LEASE_PAUSE_NS (5 * SECOND_NS)
 /* Retry writing the exit record for five seconds. */
 #define RECORD_TRIES 20
 #define RECORD_PAUSE_NS (250 * MS_NS)
@@ -68,6 +72,7 @@ struct shim {
     struct attempt_exit exit;
     int64_t timeout_at;
     int64_t checkpoint_at;
+    int64_t lease_at; /* when to look at the lease */
     struct idle idle;
     int64_t step_at; /* when the next round of stopping is due */
     int kill_rounds; /* in PHASE_KILL */
@@ -289,6 +294,22 @@ static void end_if_idle(struct shim *shim, int64_t now)
     }
 }
 
+/* Stop the session if its lease has ended; else look again in time. A lease
+ * that cannot be read does not hold. */
+static void end_without_lease(struct shim *shim, int64_t now)
+{
+    struct lease lease = {0};
+    bool known = lease_read(shim->job.lease, &lease);
+    int64_t left_ns = known ? lease.until_ns - shim_clock(CLOCK_BOOTTIME) : 0;
+    if (left_ns <= 0) {
+        shim->job.head.grace_ns =
+            least(shim->job.head.grace_ns, known ? lease.grace_ns : 0);
+        end_for(shim, ATTEMPT_LEASE, now);
+        return;
+    }
+    shim->lease_at = shim_sum(now, least(left_ns, LEASE_PAUSE_NS));
+}
+
 /* Run the actions that are due. */
 static void act(struct shim *shim, int64_t now)
 {
@@ -297,6 +318,9 @@ static void act(struct shim *shim, int64_t now)
     }
     if (is_running(shim) && now >= shim->timeout_at) {
         end_for(shim, ATTEMPT_TIMEOUT, now);
+    }
+    if (is_running(shim) && now >= shim->lease_at) {
+        end_without_lease(shim, now);
     }
     if (is_running(shim) && now >= shim->idle.sample_at) {
         end_if_idle(shim, now);
@@ -318,6 +342,7 @@ static int64_t next_at(const struct shim *shim)
         return least(next, shim->step_at);
     }
     next = least(next, shim->timeout_at);
+    next = least(next, shim->lease_at);
     next = least(next, shim->idle.sample_at);
     if (shim->phase == PHASE_SESSION) {
         next = least(next, shim->checkpoint_at);
@@ -436,6 +461,7 @@ static int begin(struct shim *shim,
     const struct shim_wire_request *head = &shim->job.head;
     shim->exit.begun_ns = started.at_ns;
     shim->timeout_at = shim_sum(now, head->timeout_ns);
+    shim->lease_at = shim->job.lease != NULL ? now : SHIM_NEVER;
     idle_init(&shim->idle, head->idle_ns, head->idle_ignores_cpu == 1, now);
     error = shim_log_open(&shim->log, shim->dir_fd, head->log_bytes_max, now);
     crash_point("shim-log-open");
@@ -478,6 +504,7 @@ int shim_run(const struct shim_message *message,
         .exit = {.cause = ATTEMPT_EXIT, .code = -1},
         .timeout_at = SHIM_NEVER,
         .checkpoint_at = SHIM_NEVER,
+        .lease_at = SHIM_NEVER,
         .idle = {.sample_at = IDLE_NEVER},
     };
     bool claimed = false;

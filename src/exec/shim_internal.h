@@ -14,8 +14,8 @@
  *   shim_cgroup.c  control group of a shim
  *   shim_log.c     keeps the log below its limit
  *
- * It shares cgroup.c, checkpoint.c, idle.c, proctree.c and record.c with the
- * scheduler.
+ * It shares cgroup.c, checkpoint.c, idle.c, lease.c, proctree.c and record.c
+ * with the scheduler.
  */
 #ifndef EXEC_SHIM_INTERNAL_H
 #define EXEC_SHIM_INTERNAL_H
@@ -118,7 +118,8 @@ struct shim_job {
     struct shim_wire_request head;
     const char *dir;
     const char *folder;
-    char *prepare; /* or NULL */
+    char *prepare;     /* or NULL, as the next one */
+    const char *lease; /* path of a file */
     char **argv;   /* both NULL-terminated */
     char **envp;
 };

@@ -175,6 +175,11 @@ struct verdict verdict_of(const struct attempt_found *found,
             .cannot_tell = end->code != OUTCOME_EXIT_REFUSED,
             .missing = outcome_is_missing(end->code),
         };
+    case ATTEMPT_LEASE:
+        strbuf_adds(reason,
+                    "lost: its worker could not reach the store for longer "
+                    "than its lease");
+        return (struct verdict){.outcome = OUTCOME_LOST};
     }
     return (struct verdict){.outcome = OUTCOME_FAILED};
 }

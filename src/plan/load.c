@@ -56,6 +56,9 @@ struct load_run {
     uint32_t *scopes; /* by group: 1 + the core's scope; 0: it has none */
     struct store_limit *stores;
     uint32_t store_count;
+    struct store_limit *labels; /* of workers; "worker LABEL" */
+    uint32_t label_count;
+    const char *worker; /* see struct load_options; NULL: none */
     int64_t start_ns; /* see struct load_options */
     int64_t clock_offset_ns;
     int64_t not_before_ns;
@@ -104,6 +107,7 @@ void load_free(struct load *load)
         mem_free(run->tasks);
         mem_free(run->scopes);
         mem_free(run->stores);
+        mem_free(run->labels);
         mem_free(run);
     }
     strmap_release(&load->ids);
@@ -350,6 +354,40 @@ static void add_store_limits(struct load_run *run)
     }
 }
 
+#define LABEL_PREFIX "worker "
+
+/* The label that a task needs. Files of the machine on which the plan was
+ * submitted are there only. */
+static const char *label_of(const struct load_run *run,
+                            const struct plan_task *task)
+{
+    bool hub =
+        task->repo != PLAN_NONE && run->plan->repos[task->repo].url != NULL;
+    return task->settings.worker != NULL || hub ? task->settings.worker
+                                                : run->worker;
+}
+
+/* Return the limit of a label, which is added if it is new. */
+static uint32_t label_limit(struct load_run *run, const char *label)
+{
+    for (uint32_t ix = 0; ix < run->label_count; ix++) {
+        const char *name = run->labels[ix].name;
+        if (strcmp(name + strlen(LABEL_PREFIX), label) == 0) {
+            return run->labels[ix].limit;
+        }
+    }
+    struct strbuf text = {0};
+    strbuf_addf(&text, LABEL_PREFIX "%s", label);
+    struct limit_spec spec = store_spec_of(run, strbuf_text(&text));
+    spec.resource = true;
+    MEM_RESIZE(run->labels, run->label_count + 1);
+    struct store_limit *made = &run->labels[run->label_count++];
+    made->name = arena_strndup(&run->load->texts, text.text, text.len);
+    made->limit = sched_add_limit(run->load->sched, run->run, &spec).v;
+    strbuf_release(&text);
+    return made->limit;
+}
+
 /* Return the time of the core for a wall clock time; 0: it has passed. */
 static int64_t core_time(const struct load_run *run, int64_t wall_ns)
 {
@@ -447,7 +485,7 @@ static struct sched_failure_spec failure_of(const struct plan *plan,
 }
 
 /* Return the units that the task requests, and its use of budgets. */
-static struct sched_use *uses_of(const struct load_run *run,
+static struct sched_use *uses_of(struct load_run *run,
                                  struct arena *arena,
                                  const struct plan_task *task,
                                  uint32_t *count_out)
@@ -455,9 +493,14 @@ static struct sched_use *uses_of(const struct load_run *run,
     const struct plan *plan = run->plan;
     struct sched_use *uses =
         arena_alloc(arena,
-                    task->use_count + run->budget_count + 1,
+                    task->use_count + run->budget_count + 2,
                     sizeof(uses[0]));
     uint32_t count = 0;
+    const char *label = label_of(run, task);
+    if (label != NULL) {
+        uses[count].limit.v = label_limit(run, label);
+        uses[count++].units = 1;
+    }
     if (task->provider != PLAN_LOCAL) {
         uses[count].limit.v = run->stores[task->provider].limit;
         uses[count++].units = 1;
@@ -527,6 +570,7 @@ static uint32_t batch_key_of(struct load_run *run, uint32_t ix)
     add_word(&text, task->prompt);
     add_word(&text, task->prompt_file);
     add_sandbox(&text, task->settings.sandbox);
+    add_word(&text, task->settings.worker);
     for (uint32_t n = 0; task->run.argv != NULL && task->run.argv[n] != NULL;
          n++) {
         add_word(&text, task->run.argv[n]);
@@ -808,6 +852,11 @@ enum err load_plan(struct load *load,
     run->start_ns = options->start_ns;
     run->clock_offset_ns = options->clock_offset_ns;
     run->not_before_ns = options->not_before_ns;
+    if (options->worker != NULL && options->worker[0] != '\0') {
+        run->worker = arena_strndup(&load->texts,
+                                    options->worker,
+                                    strlen(options->worker));
+    }
     run->next = load->runs;
     load->runs = run;
     if (options->folder != NULL) {
@@ -895,7 +944,32 @@ const char *load_store_limit_name(const struct load_run *run,
     while (ix < run->store_count && run->stores[ix].limit != limit.v) {
         ix++;
     }
+    for (uint32_t n = 0; n < run->label_count; n++) {
+        if (run->labels[n].limit == limit.v) {
+            return run->labels[n].name;
+        }
+    }
     return ix < run->store_count ? run->stores[ix].name : NULL;
+}
+
+uint32_t load_label_count(const struct load_run *run)
+{
+    return run->label_count;
+}
+
+struct limit_id load_label(const struct load_run *run,
+                           uint32_t ix,
+                           const char **label_out)
+{
+    INVARIANT(ix < run->label_count);
+    *label_out = run->labels[ix].name + strlen(LABEL_PREFIX);
+    return (struct limit_id){run->labels[ix].limit};
+}
+
+const char *load_label_of(const struct load_run *run, uint32_t task)
+{
+    INVARIANT(task < run->plan->task_count);
+    return label_of(run, &run->plan->tasks[task]);
 }
 
 uint32_t load_store_limit_count(const struct load_run *run)

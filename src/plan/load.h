@@ -39,6 +39,8 @@ struct load_options {
     int64_t start_ns;
     int64_t clock_offset_ns;
     int64_t not_before_ns;
+    const char *worker; /* whose machine has the files of the plan; NULL or "":
+                           there are no workers, or none has */
 };
 
 /*
@@ -87,6 +89,17 @@ struct limit_id load_store_limit_at(const struct load_run *run, uint32_t ix);
 struct limit_id load_store_limit(const struct load_run *run, const char *name);
 const char *load_store_limit_name(const struct load_run *run,
                                   struct limit_id limit);
+
+/*
+ * Labels of workers that tasks need: each is a limit of the store of its own,
+ * whose name is "worker " and the label. Return the number of labels of a run;
+ * one of them; and the label that a task needs, or NULL.
+ */
+uint32_t load_label_count(const struct load_run *run);
+struct limit_id load_label(const struct load_run *run,
+                           uint32_t ix,
+                           const char **label_out);
+const char *load_label_of(const struct load_run *run, uint32_t task);
 
 /*
  * Providers belong to the loader: all its runs share providers of equal name.

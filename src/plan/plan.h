@@ -280,6 +280,7 @@ struct plan_settings {
     struct plan_cost cost;              /* expected, per session */
     struct plan_cost budget;            /* for all its sessions together */
     const struct plan_sandbox *sandbox; /* NULL: not given; of a task: none */
+    const char *worker; /* label that its worker must have; interned, or NULL */
 };
 
 /* Role of a class. The built-in classes get theirs by name; see

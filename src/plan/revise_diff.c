@@ -91,6 +91,13 @@ static const struct {
     SETTING(budget, "budget"),
 };
 
+static bool same_worker(const struct pair *pair)
+{
+    const char *old = pair->old->settings.worker;
+    const char *new = pair->new->settings.worker;
+    return old == new || (old != NULL && new != NULL && strcmp(old, new) == 0);
+}
+
 static bool same_setting(const struct pair *pair, size_t ix)
 {
     const char *old = (const char *)&pair->old->settings;
@@ -113,7 +120,7 @@ static bool same_settings(const struct pair *pair)
             return false;
         }
     }
-    return same_sandbox(pair);
+    return same_sandbox(pair) && same_worker(pair);
 }
 
 static bool same_needs(const struct pair *pair)
@@ -335,6 +342,9 @@ add_settings(struct strbuf *out, const struct pair *pair, uint32_t *count)
     }
     if (!same_sandbox(pair)) {
         add_word(out, count, "sandbox");
+    }
+    if (!same_worker(pair)) {
+        add_word(out, count, "where");
     }
 }
 

@@ -43,6 +43,7 @@ enum {
     EACH(plan.budget.usd, PLAN_UNSET)                                          \
     EACH(plan.budget.tokens, PLAN_UNSET)                                       \
     EACH(plan.sandbox, NULL)                                                   \
+    EACH(plan.worker, NULL)                                                    \
     EACH(owner, NULL)                                                          \
     EACH(prepare, NULL)
 
@@ -348,6 +349,42 @@ static void read_prompt(const struct entry *entry)
     }
 }
 
+/* A label of workers. */
+static void read_worker(const struct entry *entry)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const char *text = entry->value->text;
+    if (!node_is_scalar(entry->value) || text[0] == '\0' ||
+        strlen(text) > PLAN_LABEL_BYTES_MAX ||
+        text[strspn(text, letters)] != '\0') {
+        fields_wrong(entry,
+                     "the name or a label of workers: letters, digits, \".\", "
+                     "\"_\" and \"-\"");
+        return;
+    }
+    *(const char **)entry->out =
+        plan_intern(entry->reader->plan, text, strlen(text));
+}
+
+static void read_where(const struct entry *entry)
+{
+    struct place {
+        const char *worker;
+    };
+    static const struct field fields[] = {
+        {FIELD(struct place, worker, "worker", read_worker)},
+    };
+    struct schema schema = SCHEMA("where", fields);
+    struct place place = {0};
+    if (entry->value->kind != NODE_MAPPING) {
+        fields_wrong(entry, "a mapping with worker, such as {worker: gpu}");
+        return;
+    }
+    (void)fields_read(entry->reader, entry->value, &schema, &place);
+    *(const char **)entry->out = place.worker;
+}
+
 void settings_read_provider(const struct entry *entry)
 {
     uint32_t provider = plan_resolve_provider(entry->reader, entry->value);
@@ -376,6 +413,7 @@ const struct field settings_fields[] = {
     {SETTING(owner, "owner", settings_read_owner)},
     {FIELD_OF_ALL("prepare", plan_read_prepare)},
     {SETTING(plan.sandbox, "sandbox", plan_read_sandbox)},
+    {SETTING(plan.worker, "where", read_where)},
     /* of an agent */
     {SETTING(agent, "agent", read_agent)},
     {SETTING(prompt, "prompt", read_prompt), .max = PLAN_TEXT_BYTES_MAX},

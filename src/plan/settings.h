@@ -48,7 +48,7 @@ struct plan_settings settings_decided(const struct settings *settings);
  * class.
  */
 enum {
-    SETTINGS_OF_GROUP = 16,
+    SETTINGS_OF_GROUP = 17,
     SETTINGS_OF_CLASS = SETTINGS_OF_GROUP + 3,
     SETTINGS_OF_TASK = SETTINGS_OF_CLASS + 1,
 };

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "store/pg_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void close_store(struct store *base)
@@ -120,4 +121,35 @@ enum err pg_open_store(struct store **out,
     }
     *out = &store->base;
     return ERR_OK;
+}
+
+enum err
+pg_identify(const char *address, bool make, char id[33], struct diag *diag)
+{
+    struct store *base = NULL;
+    enum err err =
+        pg_open_store(&base, address, make ? STORE_WRITE : STORE_READ, diag);
+    struct pg_store *store = (struct pg_store *)base;
+    if (err == ERR_OK && make) {
+        err = pg_make_schema(store, diag);
+    }
+    PGresult *result = NULL;
+    if (err == ERR_OK) {
+        result = pg_run(&store->link,
+                        "SELECT id FROM scheduler",
+                        NULL,
+                        &err,
+                        diag);
+    }
+    if (err == ERR_OK && PQntuples(result) != 1) {
+        err = diag_set(diag,
+                       ERR_CORRUPT,
+                       "the store %s is damaged: it has no identity",
+                       store->link.shown);
+    } else if (err == ERR_OK) {
+        (void)snprintf(id, 33, "%s", pg_text(result, 0, 0));
+    }
+    PQclear(result);
+    store_close(base);
+    return err;
 }

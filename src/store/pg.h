@@ -13,6 +13,10 @@ MUST_USE enum err pg_open_store(struct store **out,
                                 enum store_mode mode,
                                 struct diag *diag);
 
+/* Read the identity of a store; with `make` it is created if there is none. */
+MUST_USE enum err
+pg_identify(const char *address, bool make, char id[33], struct diag *diag);
+
 /* The version of the schema that this program writes. */
 int pg_schema_version(void);
 

@@ -39,8 +39,16 @@
     " backend_pid = pg_backend_pid(), backend_start = (SELECT backend_start"   \
     " FROM pg_stat_activity WHERE pid = pg_backend_pid())"
 
-#define NANOSECONDS(interval)                                                  \
-    "(extract(epoch FROM " interval ") * 1000000000)::bigint"
+/* Nanoseconds since a time of the scheduler; 0: there was none yet. */
+#define SINCE(time)                                                            \
+    "CASE WHEN epoch > 0 THEN (extract(epoch FROM clock_timestamp() - " time   \
+    ") * 1000000000)::bigint ELSE 0 END"
+#define AGE SINCE("taken")
+#define SILENCE SINCE("beat")
+
+#define OWNER                                                                  \
+    "SELECT " HELD ", pid, start_ticks, host, boot_id, epoch, commits,"        \
+    " commit_ns, trouble, epoch > 0, " AGE ", " SILENCE " FROM scheduler"
 
 static void read_owner(const PGresult *result, struct store_owner *out)
 {
@@ -78,21 +86,7 @@ pg_owner(struct store *base, struct store_owner *out, struct diag *diag)
     if (err != ERR_OK) {
         return err;
     }
-    PGresult *result =
-        pg_run(&store->link,
-               "SELECT " HELD
-               ", pid, start_ticks, host, boot_id, epoch, commits,"
-               " commit_ns, trouble, epoch > 0, CASE WHEN epoch > 0 "
-               "THEN " NANOSECONDS(
-                   "(clock_timestamp() - taken)") " ELSE 0 END,"
-                                                  " CASE WHEN epoch > 0 "
-                                                  "THEN " NANOSECONDS(
-                                                      "(clock_timestamp() - "
-                                                      "beat)") " ELSE 0 END "
-                                                               "FROM scheduler",
-               NULL,
-               &err,
-               diag);
+    PGresult *result = pg_run(&store->link, OWNER, NULL, &err, diag);
     if (err != ERR_OK) {
         return err;
     }
@@ -224,7 +218,7 @@ static enum err take_it(struct pg_store *store,
     }
     err = take_lease(store, self, diag);
     bool taken = err == ERR_BUSY && store->link.conn != NULL;
-    crash_point("store-lease-taken");
+    crash_point("pg-lease-taken");
     if (err == ERR_OK) {
         err = pg_migrate(store, diag);
     }
@@ -232,9 +226,9 @@ static enum err take_it(struct pg_store *store,
         err = check_tail(store, diag);
     }
     if (err == ERR_OK) {
-        crash_point("store-before-epoch");
+        crash_point("pg-before-epoch");
         err = pg_do(&store->link, "COMMIT", NULL, NULL, diag);
-        crash_point("store-epoch-begun");
+        crash_point("pg-epoch-begun");
     } else if (store->link.conn != NULL) {
         (void)!pg_do(&store->link, "ROLLBACK", NULL, NULL, &ignored);
     }
@@ -260,7 +254,7 @@ enum err pg_take(struct store *base,
         store->self = *self;
         store->self.epoch = store->head.epoch;
         *epoch_out = store->head.epoch;
-        crash_point("store-taken");
+        crash_point("pg-taken");
     }
     return err;
 }

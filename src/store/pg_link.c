@@ -12,9 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keepalives of both sides: a peer that is gone is noticed after about four
+/*
+ * Keepalives of both sides: a peer that is gone is noticed after about four
  * seconds. The session also gives up locks that it cannot get, and leaves a
- * transaction in which its client stands still. */
+ * transaction in which its client stands still.
+ *
+ * Plans always go by an index. A plan that cannot is then "expensive", for
+ * which the server would compile machine code: 80 ms for a statement of 0.1 ms.
+ */
 #define SESSION                                                                \
     "SELECT set_config('search_path', coalesce(nullif("                        \
     "  current_setting('sluice.schema', true), ''), 'sluice'), false),"        \
@@ -27,6 +32,7 @@
     " set_config('synchronous_commit', CASE"                                   \
     "  current_setting('synchronous_commit') WHEN 'off' THEN 'on'"             \
     "  ELSE current_setting('synchronous_commit') END, false),"                \
+    " set_config('jit', 'off', false),"                                        \
     " set_config('enable_seqscan', 'off', false),"                             \
     " set_config('enable_hashjoin', 'off', false),"                            \
     " set_config('enable_mergejoin', 'off', false)"
@@ -49,31 +55,31 @@ bool pg_is_address(const char *address)
            strncmp(address, "postgres://", 11) == 0;
 }
 
+/* The value of an option of an address; "": none. */
+static const char *option(const PQconninfoOption *options, const char *name)
+{
+    for (; options->keyword != NULL; options++) {
+        if (strcmp(options->keyword, name) == 0 && options->val != NULL) {
+            return options->val;
+        }
+    }
+    return "";
+}
+
 /* Append what identifies the database to people: no user, no password. */
 static void add_shown(struct strbuf *out, const PQconninfoOption *options)
 {
-    const char *host = "";
-    const char *port = "";
-    const char *name = "";
-    for (; options->keyword != NULL; options++) {
-        const char *value = options->val != NULL ? options->val : "";
-        if (strcmp(options->keyword, "host") == 0) {
-            host = value;
-        } else if (strcmp(options->keyword, "port") == 0) {
-            port = value;
-        } else if (strcmp(options->keyword, "dbname") == 0) {
-            name = value;
-        } else if (strcmp(options->keyword, "service") == 0 &&
-                   host[0] == '\0') {
-            host = value;
-        }
+    const char *host = option(options, "host");
+    const char *port = option(options, "port");
+    if (host[0] == '\0') {
+        host = option(options, "service");
     }
     strbuf_addf(out,
                 "postgresql://%s%s%s/%s",
                 host,
                 port[0] != '\0' ? ":" : "",
                 port,
-                name);
+                option(options, "dbname"));
 }
 
 enum err

@@ -476,9 +476,9 @@ static enum err try_batch(struct pg_store *store,
         roll_back(store);
         return err;
     }
-    crash_point("store-before-commit");
+    crash_point("pg-before-commit");
     err = pg_do(&store->link, "COMMIT", NULL, NULL, diag);
-    crash_point("store-after-commit");
+    crash_point("pg-after-commit");
     store->open = false;
     if (err != ERR_OK && store->link.lost) {
         store->unknown = true;

@@ -3,7 +3,10 @@
 
 #include "base/invariant.h"
 #include "base/mem.h"
+#include "base/sha256.h"
 #include "base/strbuf.h"
+#include "store/pg.h"
+#include "store/pg_link.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -78,6 +81,91 @@ static char *nearest(void)
     }
 }
 
+/* Append this machine's directory for a store elsewhere. */
+static enum err
+add_home(struct strbuf *out, const char *address, struct diag *diag)
+{
+    const char *given = getenv("SLUICE_HOME");
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *user = getenv("HOME");
+    if (given != NULL && given[0] != '\0') {
+        char *path = absolute(given, diag);
+        strbuf_adds(out, path != NULL ? path : "");
+        mem_free(path);
+        return out->len > 0 ? ERR_OK : ERR_NOT_FOUND;
+    }
+    if (state != NULL && state[0] == '/') {
+        strbuf_adds(out, state);
+    } else if (user != NULL && user[0] == '/') {
+        strbuf_addf(out, "%s/.local/state", user);
+    } else {
+        return diag_set(diag,
+                        ERR_NOT_FOUND,
+                        "neither HOME nor SLUICE_HOME is set: set SLUICE_HOME "
+                        "to a directory of this machine");
+    }
+    unsigned char sum[SHA256_BYTES];
+    sha256(address, strlen(address), sum);
+    strbuf_adds(out, "/sluice/");
+    for (int ix = 0; ix < 8; ix++) {
+        strbuf_addf(out, "%02x", sum[ix]);
+    }
+    return ERR_OK;
+}
+
+/* Create a directory and its parents. */
+static enum err make_all(const char *path, struct diag *diag)
+{
+    char *copy = mem_strdup(path);
+    int error = 0;
+    for (char *at = strchr(copy + 1, '/'); error == 0;
+         at = strchr(at + 1, '/')) {
+        if (at != NULL) {
+            *at = '\0';
+        }
+        if (mkdir(copy, 0700) != 0 && errno != EEXIST) {
+            error = errno;
+        }
+        if (at == NULL) {
+            break;
+        }
+        *at = '/';
+    }
+    mem_free(copy);
+    return error == 0 ? ERR_OK
+                      : diag_set(diag,
+                                 ERR_IO,
+                                 "create %s: %s",
+                                 path,
+                                 strerror(error));
+}
+
+/* Find a store in PostgreSQL. */
+static enum err find_server(struct store_place *out,
+                            const char *address,
+                            bool make,
+                            struct diag *diag)
+{
+    struct strbuf home = {0};
+    char id[33] = "";
+    enum err err = add_home(&home, address, diag);
+    if (err == ERR_OK) {
+        err = make_all(strbuf_text(&home), diag);
+    }
+    if (err == ERR_OK) {
+        err = pg_identify(address, make, id, diag);
+    }
+    if (err == ERR_OK) {
+        *out = (struct store_place){
+            .address = mem_strdup(address),
+            .id = mem_strdup(id),
+            .home = mem_strdup(strbuf_text(&home)),
+        };
+    }
+    strbuf_release(&home);
+    return err;
+}
+
 enum err store_place_find(struct store_place *out,
                           const char *option,
                           bool make,
@@ -86,12 +174,8 @@ enum err store_place_find(struct store_place *out,
     *out = (struct store_place){0};
     const char *given = option != NULL ? option : getenv("SLUICE_STORE");
     char *dir;
-    if (given != NULL && strncmp(given, "postgresql:", 11) == 0) {
-        return diag_set(
-            diag,
-            ERR_NOT_FOUND,
-            "%s: this version has no PostgreSQL store; use a directory",
-            given);
+    if (given != NULL && pg_is_address(given)) {
+        return find_server(out, given, make, diag);
     }
     if (given != NULL && given[0] != '\0') {
         dir = absolute(given, diag);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * place: the address of a store, its identity, and this machine's directory for
- * it. For a store in a directory all three are that directory.
+ * it. For a store in a directory all three are that directory. For one in
+ * PostgreSQL the identity is the random id in its tables, and the directory is
+ * $SLUICE_HOME, or one for this address below $XDG_STATE_HOME/sluice
+ * (~/.local/state/sluice).
  */
 #ifndef STORE_PLACE_H
 #define STORE_PLACE_H

@@ -16,6 +16,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+bool store_has_workers(const char *address)
+{
+    return pg_is_address(address);
+}
+
 enum err store_open(struct store **out,
                     const char *address,
                     enum store_mode mode,

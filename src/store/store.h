@@ -130,6 +130,10 @@ MUST_USE enum err store_open(struct store **out,
                              enum store_mode mode,
                              struct diag *diag);
 
+/* Whether workers on other machines can use a store of this kind of address;
+ * else the scheduler runs all sessions itself. */
+bool store_has_workers(const char *address);
+
 /* Close it, and release the scheduler's lock if held. NULL is allowed. */
 void store_close(struct store *store);
 

@@ -226,6 +226,7 @@ enum err launch_start(const struct launch *launch,
         .checkpoint_ns = order->checkpoint_ns,
         .grace_ns = order->grace_ns,
         .log_bytes_max = LOG_BYTES_MAX,
+        .lease = launch->lease,
     };
     INVARIANT(request.argc <= most);
     if (order->git.repo != NULL) {

@@ -22,6 +22,7 @@ struct watch {
     struct link_local *link;
     uint64_t token;
     int pidfd;
+    struct watch *next; /* in the list of the link */
 };
 
 struct link_local {
@@ -31,6 +32,8 @@ struct link_local {
     struct exec *exec; /* NULL: none for now */
     uv_poll_t exec_poll;
     int events; /* being polled for */
+    bool polls; /* exec_poll is open */
+    struct watch *watches;
     bool closing;
 };
 
@@ -106,6 +109,11 @@ static void watch_ready(uv_poll_t *poll, int status, int events)
     uint64_t token = watch->token;
     INVARIANT(!link->closing && poll == &watch->poll);
     must(uv_poll_stop(poll));
+    struct watch **at = &link->watches;
+    while (*at != watch) {
+        at = &(*at)->next;
+    }
+    *at = watch->next;
     uv_close((uv_handle_t *)poll, free_watch);
     worker_gone(link->worker, token);
 }
@@ -144,6 +152,8 @@ on_watch(void *ctx, const struct work_mark *mark, uint64_t token)
         return ERR_UNAVAILABLE;
     }
     must(uv_poll_start(&watch->poll, UV_READABLE, watch_ready));
+    watch->next = link->watches;
+    link->watches = watch;
     return ERR_OK;
 }
 
@@ -261,6 +271,7 @@ static void reopen(struct link_local *link)
     must(uv_poll_stop(&link->exec_poll));
     exec_close(link->exec);
     link->exec = NULL;
+    link->polls = false;
     uv_close((uv_handle_t *)&link->exec_poll, reopened);
 }
 
@@ -301,6 +312,7 @@ enum err link_local_serve(struct link_local *link, struct diag *diag)
         return diag_set(diag, ERR_UNAVAILABLE, "cannot watch the spawn server");
     }
     link->exec_poll.data = link;
+    link->polls = true;
     link->events = 0;
     poll_exec(link);
     INVARIANT((link->events & UV_READABLE) != 0);
@@ -385,22 +397,20 @@ struct worker *link_local_worker(struct link_local *link)
     return link->worker;
 }
 
-static void close_poll(uv_handle_t *handle, void *ctx)
-{
-    struct link_local *link = ctx;
-    if (handle->type != UV_POLL || uv_is_closing(handle)) {
-        return;
-    }
-    bool of_exec = handle == (uv_handle_t *)&link->exec_poll;
-    uv_close(handle, of_exec ? NULL : free_watch);
-}
-
 void link_local_close(struct link_local *link)
 {
     if (link != NULL) {
         INVARIANT(!link->closing);
         link->closing = true;
-        uv_walk(link->options.uv, close_poll, link);
+        if (link->polls) {
+            uv_close((uv_handle_t *)&link->exec_poll, NULL);
+        }
+        for (struct watch *watch = link->watches; watch != NULL;) {
+            struct watch *next = watch->next;
+            uv_close((uv_handle_t *)&watch->poll, free_watch);
+            watch = next;
+        }
+        link->watches = NULL;
     }
 }
 

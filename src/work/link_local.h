@@ -13,7 +13,7 @@
 #include <uv.h>
 
 struct link_local_options {
-    uv_loop_t *uv;                   /* the link owns all polls on it */
+    uv_loop_t *uv;
     const struct store_place *place; /* of the store */
     const char *shim; /* path of sluice-shim; NULL: exec_open() searches */
     struct key_secret secret;

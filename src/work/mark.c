@@ -15,6 +15,8 @@ void mark_put(const struct work_mark *mark, struct store_attempt *row)
     row->pid = mark->pid;
     row->start_ticks = mark->start_ticks;
     memcpy(row->boot_id, mark->boot_id, sizeof(row->boot_id));
+    static_assert(sizeof(row->worker) == sizeof(mark->worker), "one format");
+    memcpy(row->worker, mark->worker, sizeof(row->worker));
 }
 
 struct work_mark mark_get(const struct store_attempt *row)
@@ -24,6 +26,7 @@ struct work_mark mark_get(const struct store_attempt *row)
         .start_ticks = row->start_ticks,
     };
     memcpy(mark.boot_id, row->boot_id, sizeof(mark.boot_id));
+    memcpy(mark.worker, row->worker, sizeof(mark.worker));
     INVARIANT(memchr(mark.boot_id, '\0', sizeof(mark.boot_id)) != NULL);
     return mark;
 }

@@ -2,7 +2,7 @@
 /*
  * mark: location of a session, as its worker knows it: a boot of a machine, and
  * a shim on it. The scheduler stores marks in attempt rows, and returns them
- * without reading them.
+ * without reading them, but for the name of the worker, which it shows.
  */
 #ifndef WORK_MARK_H
 #define WORK_MARK_H
@@ -13,6 +13,7 @@ struct work_mark {
     int64_t pid; /* of the shim; 0: unknown */
     uint64_t start_ticks;
     char boot_id[37]; /* "": no boot, so it cannot be running */
+    char worker[65];  /* its name; "": the scheduler's own */
 };
 
 /* Copy a mark into an attempt row, and back. */

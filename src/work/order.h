@@ -104,9 +104,17 @@ struct work_sandbox {
     const char *const *env; /* names of variables */
 };
 
+/* Which workers may run it: see docs/machines.md. */
+struct work_where {
+    const char *label; /* that the worker must have; NULL: any worker */
+    const char *near;  /* orders of equal text share files, and are best given
+                          to one worker; or NULL */
+};
+
 /* All strings are borrowed for the call. */
 struct work_order {
     struct work_id id;
+    struct work_where where;
     enum work_want want; /* other than WORK_RUN: ensure that it never starts */
     bool again;          /* a program that may have been assigned before */
     const char *folder;  /* working directory, from the plan */

@@ -35,6 +35,7 @@ struct work_report {
     int error;        /* errno of a start that failed; 0: none */
     const char *text; /* of the error, invalid result or output; or NULL */
     bool withdrawn;   /* REFUSED: because it was no longer wanted */
+    bool elsewhere;   /* REFUSED: this machine cannot run it now; another may */
     bool vanished;    /* LOST: its directory was removed */
 };
 

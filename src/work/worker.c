@@ -97,6 +97,11 @@ struct worker *worker_new(const struct worker_options *options)
     return worker;
 }
 
+void worker_set_lease(struct worker *worker, const char *path)
+{
+    worker->launch.lease = keep(worker, path);
+}
+
 static void release_job(struct job *job)
 {
     mem_free(job->dir);

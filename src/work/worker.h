@@ -46,6 +46,9 @@ struct worker *worker_new(const struct worker_options *options);
 /* Free it; sessions keep running. NULL is allowed. */
 void worker_free(struct worker *worker);
 
+/* Have what is started from now on depend on the lease in this file. */
+void worker_set_lease(struct worker *worker, const char *path);
+
 /*
  * Start the ordered work; adopt a program that was started before. With a
  * `want` other than WORK_RUN: ensure that it never starts.

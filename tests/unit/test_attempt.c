@@ -162,7 +162,7 @@ static void records_come_back_as_they_were(void **state)
     assert_int_equal(bytes[RECORD_BYTES - 1], '\n');
     assert_true(record_read_exit(bytes, sizeof(bytes), &exit));
     assert_memory_equal(&exit, &sample, sizeof(exit));
-    for (int cause = ATTEMPT_EXIT; cause <= ATTEMPT_PREPARE; cause++) {
+    for (int cause = ATTEMPT_EXIT; cause <= ATTEMPT_LEASE; cause++) {
         struct attempt_exit other = {.cause = (enum attempt_cause)cause,
                                      .begun_ns = INT64_MIN,
                                      .ended_ns = INT64_MAX};

@@ -47,6 +47,7 @@ CREATE TABLE run (
     rules bigint NOT NULL,
     base_gates boolean NOT NULL,
     not_before_ns bigint NOT NULL,
+    worker text COLLATE "C" NOT NULL,
     finished boolean NOT NULL,
     paused boolean NOT NULL,
     cancelled boolean NOT NULL,
@@ -152,6 +153,7 @@ CREATE TABLE attempt (
     output_tokens bigint NOT NULL,
     usd float8 NOT NULL,
     confined boolean NOT NULL,
+    worker text COLLATE "C" NOT NULL,
     over boolean GENERATED ALWAYS AS (state = 'ended') STORED,
     UNIQUE (run, task, number)
 ) WITH (fillfactor = 70);
@@ -204,11 +206,14 @@ CREATE INDEX command_open ON command (number) WHERE answer IS NULL;
 CREATE INDEX command_key ON command USING hash (key) WHERE key IS NOT NULL;
 
 -- Requests on their way to the scheduler, and its answers on their way back.
--- A row without `taken` was seen by no scheduler. Rows do not stay.
+-- A row without `taken` was seen by no scheduler. A request of a session has its
+-- worker and the token of its attempt. Rows do not stay.
 CREATE TABLE ask (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     asked timestamptz NOT NULL DEFAULT clock_timestamp(),
     session boolean NOT NULL,
+    worker text COLLATE "C",
+    token bigint,
     who text COLLATE "C" NOT NULL,
     request text COLLATE "C" NOT NULL,
     taken bigint,
@@ -216,7 +221,8 @@ CREATE TABLE ask (
 );
 
 -- The machines that run sessions. A worker keeps its row alive; the scheduler
--- declares it lost.
+-- declares it lost, which begins another generation of leases. `home` names the
+-- directory that the worker has its sessions in, `instance` its process.
 CREATE TABLE worker (
     name text COLLATE "C" PRIMARY KEY,
     instance text COLLATE "C" NOT NULL,
@@ -232,9 +238,17 @@ CREATE TABLE worker (
     since timestamptz NOT NULL,
     beat timestamptz NOT NULL,
     lease_until timestamptz NOT NULL,
-    lease_ms bigint NOT NULL,
+    generation bigint NOT NULL,
     trouble text COLLATE "C" NOT NULL
 ) WITH (fillfactor = 50);
+
+-- Which database role may speak for which worker; the owner of the schema may
+-- for all. `sluice store roles` fills it.
+CREATE TABLE worker_role (
+    role text COLLATE "C" NOT NULL,
+    worker text COLLATE "C" NOT NULL,
+    PRIMARY KEY (role, worker)
+);
 
 -- One row for each attempt that a worker has. The scheduler makes it, changes
 -- what it wants, and removes it with the end of the attempt; the worker changes
@@ -242,6 +256,7 @@ CREATE TABLE worker (
 -- lost.
 CREATE TABLE work (
     token bigint PRIMARY KEY,
+    nonce text COLLATE "C" NOT NULL,
     worker text COLLATE "C" NOT NULL,
     instance text COLLATE "C" NOT NULL,
     body text COLLATE "C" NOT NULL,

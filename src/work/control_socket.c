@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/control_socket.h"
+#include "work/control_socket.h"
 
 #include "base/crash.h"
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "engine/request.h"
 #include "store/place.h"
 #include "work/owner.h"
 

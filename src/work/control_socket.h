@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * control_socket: the scheduler's Unix control socket.
+ * control_socket: a Unix socket on which a scheduler takes requests, and a
+ * worker those of its sessions.
  *
  * One JSON object per line comes in, one per line goes out, in the order of the
- * answers. The socket is in the store directory (mode 0600), and accepts only
+ * answers. The socket is in a directory of the home (mode 0600), and accepts only
  * processes of the same user or of root.
  */
-#ifndef ENGINE_CONTROL_SOCKET_H
-#define ENGINE_CONTROL_SOCKET_H
+#ifndef WORK_CONTROL_SOCKET_H
+#define WORK_CONTROL_SOCKET_H
 
 #include "base/diag.h"
 
 #include <stdint.h>
+
+/* Longest request accepted, in bytes: a plan of the largest size fits. */
+enum { REQUEST_BYTES_MAX = 64 << 20 };
 
 struct uv_loop_s;
 struct control_socket;
@@ -39,4 +43,4 @@ void control_socket_answer(struct control_socket *control,
                            uint64_t id,
                            const char *json);
 
-#endif /* ENGINE_CONTROL_SOCKET_H */
+#endif /* WORK_CONTROL_SOCKET_H */

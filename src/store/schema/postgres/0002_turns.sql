@@ -1,0 +1,340 @@
+-- What a worker and a scheduler do in one transaction each, as functions: one
+-- round trip, and a worker's role needs no right to any table. docs/machines.md
+-- has the protocol. Arguments and results are JSON objects.
+
+-- The lease of a worker, in milliseconds; 0: it never ends.
+CREATE FUNCTION worker_lease_ms() RETURNS bigint
+LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
+    SELECT coalesce(nullif(current_setting('sluice.worker_lease', true), ''),
+        '120000')::bigint
+$$;
+
+-- How long after the end of its lease a worker is lost.
+CREATE FUNCTION worker_margin_ms() RETURNS bigint
+LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
+    SELECT worker_lease_ms() / 8
+$$;
+
+CREATE FUNCTION worker_lease_end() RETURNS timestamptz
+LANGUAGE sql VOLATILE SET search_path FROM CURRENT AS $$
+    SELECT CASE worker_lease_ms() WHEN 0 THEN 'infinity'
+        ELSE clock_timestamp() + worker_lease_ms() * interval '1 millisecond'
+        END
+$$;
+
+-- Whether the caller may speak for a worker.
+CREATE FUNCTION worker_may(who text) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
+    SELECT pg_has_role(session_user, relowner, 'MEMBER')
+        OR EXISTS (SELECT 1 FROM worker_role
+            WHERE role = session_user AND worker = who)
+        FROM pg_class WHERE oid = 'worker'::regclass
+$$;
+
+-- A worker begins: 'ok'; 'taken': another home has the name, and is told to
+-- stop.
+CREATE FUNCTION worker_begin(said json) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+    me worker%ROWTYPE;
+BEGIN
+    SELECT * INTO me FROM worker WHERE name = said ->> 'name' FOR UPDATE;
+    IF me.name IS NOT NULL AND me.home <> said ->> 'home'
+        AND me.state NOT IN ('lost', 'gone') THEN
+        UPDATE worker SET wanted = 'stop' WHERE name = me.name;
+        PERFORM pg_notify('sluice_workers', me.name);
+        RETURN 'taken';
+    END IF;
+    INSERT INTO worker VALUES (
+        said ->> 'name', said ->> 'instance', said ->> 'home', said ->> 'host',
+        said ->> 'boot_id', said ->> 'labels', (said ->> 'slots')::bigint,
+        (said ->> 'proto')::bigint, said ->> 'version', 'up', '',
+        clock_timestamp(), clock_timestamp(), worker_lease_end(), 1, '')
+    ON CONFLICT (name) DO UPDATE SET
+        instance = excluded.instance, home = excluded.home,
+        host = excluded.host, boot_id = excluded.boot_id,
+        labels = excluded.labels, slots = excluded.slots,
+        proto = excluded.proto, version = excluded.version, state = 'up',
+        wanted = '', since = excluded.since, beat = excluded.beat,
+        lease_until = excluded.lease_until, trouble = '';
+    UPDATE work SET instance = said ->> 'instance'
+        WHERE worker = said ->> 'name'
+        AND state IN ('assigned', 'accepted', 'started');
+    RETURN 'ok';
+END
+$$;
+
+-- A worker renews its lease: 'ok'; 'lost': the scheduler has declared it lost;
+-- 'replaced': another process has its name.
+CREATE FUNCTION worker_renew(said json) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+    UPDATE worker SET beat = clock_timestamp(),
+        lease_until = CASE WHEN said ->> 'state' = 'gone'
+            THEN clock_timestamp() ELSE worker_lease_end() END,
+        state = said ->> 'state', trouble = said ->> 'trouble'
+        WHERE name = said ->> 'name' AND instance = said ->> 'instance'
+        AND state <> 'lost';
+    IF FOUND THEN
+        RETURN 'ok';
+    END IF;
+    RETURN CASE WHEN EXISTS (SELECT 1 FROM worker WHERE name = said ->> 'name'
+        AND instance = said ->> 'instance') THEN 'lost' ELSE 'replaced' END;
+END
+$$;
+
+-- A worker reports what became of its work.
+CREATE FUNCTION worker_report(said json) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+    UPDATE work SET state = x.to_state, report = x.report
+        FROM json_to_recordset(said -> 'moves') AS x(token bigint,
+            to_state text, report text)
+        WHERE work.token = x.token AND work.worker = said ->> 'name'
+        AND work.instance = said ->> 'instance'
+        AND CASE x.to_state WHEN 'started' THEN work.state = 'accepted'
+            WHEN 'ended' THEN work.state IN ('accepted', 'started') END;
+    NOTIFY sluice_scheduler;
+END
+$$;
+
+-- A worker accepts what it has room for; returns the tokens.
+CREATE FUNCTION worker_accept(said json) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+    accepted json;
+BEGIN
+    WITH new AS (
+        UPDATE work SET state = 'accepted', report = said ->> 'mark'
+        WHERE token IN (SELECT token FROM work WHERE worker = said ->> 'name'
+            AND instance = said ->> 'instance' AND state = 'assigned'
+            AND want = 'run'
+            ORDER BY token LIMIT (said ->> 'room')::bigint FOR UPDATE)
+        RETURNING token
+    ) SELECT json_agg(token) INTO accepted FROM new;
+    RETURN coalesce(accepted, '[]'::json);
+END
+$$;
+
+-- Logs that a worker keeps in the store, and pieces that somebody wants to see.
+CREATE FUNCTION worker_log(said json) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO log (token, worker, bytes, start, text)
+        SELECT x.token, said ->> 'name', x.bytes, x.start,
+            decode(x.text, 'base64')
+        FROM json_to_recordset(said -> 'logs') AS x(token bigint,
+            bytes bigint, start bigint, text text)
+        ON CONFLICT (token) DO UPDATE SET bytes = excluded.bytes,
+            start = excluded.start, text = excluded.text
+            WHERE log.worker = excluded.worker;
+    UPDATE peek SET start = x.start, text = decode(x.text, 'base64'),
+        ended = x.ended
+        FROM json_to_recordset(said -> 'pieces') AS x(token bigint,
+            start bigint, text text, ended boolean)
+        WHERE peek.token = x.token AND peek.worker = said ->> 'name';
+    IF FOUND THEN
+        NOTIFY sluice_answer;
+    END IF;
+END
+$$;
+
+-- Requests of the sessions of a worker: their numbers, and the answers to
+-- earlier ones.
+CREATE FUNCTION worker_ask(said json) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+    asked json;
+    answers json;
+BEGIN
+    WITH new AS (
+        INSERT INTO ask (session, worker, token, who, request)
+        SELECT true, work.worker, work.token, x.who, x.request
+        FROM json_to_recordset(said -> 'asks') WITH ORDINALITY AS x(
+            token bigint, who text, request text, at bigint)
+        JOIN work ON work.token = x.token AND work.worker = said ->> 'name'
+            AND work.instance = said ->> 'instance'
+        ORDER BY at
+        RETURNING number
+    ) SELECT json_agg(number) INTO asked FROM new;
+    IF asked IS NOT NULL THEN
+        NOTIFY sluice_scheduler;
+    END IF;
+    WITH old AS (
+        DELETE FROM ask USING json_array_elements_text(said -> 'waits') AS x(n)
+        WHERE number = x.n::bigint AND worker = said ->> 'name'
+        AND (answer IS NOT NULL OR taken < (SELECT epoch FROM scheduler))
+        RETURNING number, answer
+    ) SELECT json_agg(json_build_object('number', number, 'answer', answer))
+        INTO answers FROM old;
+    RETURN json_build_object('asked', coalesce(asked, '[]'::json),
+        'answers', coalesce(answers, '[]'::json));
+END
+$$;
+
+-- One turn of a worker: it says what it did, and sees what it is to do.
+CREATE FUNCTION worker_turn(said json) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+    state text;
+    me worker%ROWTYPE;
+    accepted json := '[]';
+    asks json := '{}';
+BEGIN
+    IF NOT worker_may(said ->> 'name') THEN
+        RAISE insufficient_privilege USING MESSAGE = format(
+            'the role %s may not be the worker %s', session_user,
+            said ->> 'name');
+    END IF;
+    IF (said ->> 'fresh')::boolean THEN
+        state := worker_begin(said);
+        NOTIFY sluice_scheduler;
+    ELSE
+        state := worker_renew(said);
+        IF said ->> 'news' IS NOT NULL THEN
+            NOTIFY sluice_scheduler;
+        END IF;
+    END IF;
+    IF state <> 'ok' THEN
+        RETURN json_build_object('state', state);
+    END IF;
+    IF said -> 'moves' IS NOT NULL THEN
+        PERFORM worker_report(said);
+    END IF;
+    IF said -> 'room' IS NOT NULL THEN
+        accepted := worker_accept(said);
+    END IF;
+    IF said -> 'logs' IS NOT NULL OR said -> 'pieces' IS NOT NULL THEN
+        PERFORM worker_log(said);
+    END IF;
+    IF said -> 'asks' IS NOT NULL OR said -> 'waits' IS NOT NULL THEN
+        asks := worker_ask(said);
+    END IF;
+    SELECT * INTO me FROM worker WHERE name = said ->> 'name';
+    RETURN json_build_object('state', 'ok', 'wanted', me.wanted,
+        'generation', me.generation, 'lease_ms', worker_lease_ms(),
+        'margin_ms', worker_margin_ms(), 'accepted', accepted,
+        'asks', asks, 'id', (SELECT id FROM scheduler),
+        'peeks', (SELECT coalesce(json_agg(json_build_object('token', token,
+            'first', first)), '[]'::json) FROM peek
+            WHERE worker = me.name AND NOT ended
+            AND wanted > clock_timestamp() - interval '5 seconds'),
+        'rows', (SELECT coalesce(json_agg(json_build_object('token', w.token,
+            'nonce', w.nonce, 'state', w.state, 'want', w.want,
+            'messages', w.messages, 'report', w.report,
+            'body', CASE WHEN k.t IS NULL THEN w.body END) ORDER BY w.token),
+            '[]'::json)
+            FROM work w LEFT JOIN json_array_elements_text(said -> 'knows')
+                AS k(t) ON k.t::bigint = w.token
+            WHERE w.worker = me.name AND w.instance = me.instance
+            AND w.state IN ('accepted', 'started')));
+END
+$$;
+
+-- Workers whose lease ended long enough ago are lost, with the work that they
+-- accepted; or one of this name is.
+CREATE FUNCTION scheduler_lose(who text) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    WITH gone AS (
+        UPDATE worker SET state = 'lost', generation = generation + 1
+        WHERE state IN ('up', 'draining') AND CASE WHEN who IS NULL
+            THEN lease_until + worker_margin_ms() * interval '1 millisecond'
+                < clock_timestamp() ELSE name = who END
+        RETURNING name
+    ) UPDATE work SET state = 'lost' FROM gone WHERE work.worker = gone.name
+        AND work.state IN ('accepted', 'started');
+END
+$$;
+
+-- What a scheduler wants changed; false: it is not the scheduler any more.
+CREATE FUNCTION scheduler_change(said json) RETURNS boolean
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    PERFORM 1 FROM scheduler WHERE epoch = (said ->> 'epoch')::bigint FOR SHARE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    UPDATE scheduler SET listens = true
+        WHERE epoch = (said ->> 'epoch')::bigint AND NOT listens;
+    INSERT INTO work (token, nonce, worker, instance, body, want, state)
+        SELECT x.token, x.nonce, x.worker, x.instance, x.body, 'run', 'assigned'
+        FROM json_to_recordset(said -> 'orders') AS x(token bigint, nonce text,
+            worker text, instance text, body text)
+        ON CONFLICT (token) DO UPDATE SET nonce = excluded.nonce,
+            worker = excluded.worker, instance = excluded.instance,
+            body = excluded.body, want = 'run', messages = NULL,
+            state = 'assigned', report = NULL
+            WHERE work.nonce <> excluded.nonce;
+    UPDATE work SET worker = x.worker, instance = x.instance,
+        state = 'assigned'
+        FROM json_to_recordset(said -> 'moves') AS x(token bigint,
+            from_worker text, worker text, instance text)
+        WHERE work.token = x.token AND work.state = 'assigned'
+        AND work.worker = x.from_worker;
+    UPDATE work SET want = x.want
+        FROM json_to_recordset(said -> 'wants') AS x(token bigint, want text)
+        WHERE work.token = x.token;
+    UPDATE work SET state = 'ended', report = json_build_object('token',
+            work.token, 'type', 'refused', 'withdrawn', true)::text
+        FROM json_to_recordset(said -> 'wants') AS x(token bigint, want text)
+        WHERE work.token = x.token AND x.want <> 'run'
+        AND work.state = 'assigned';
+    UPDATE work SET messages = x.text
+        FROM json_to_recordset(said -> 'tells') AS x(token bigint, text text)
+        WHERE work.token = x.token;
+    UPDATE ask SET answer = x.answer
+        FROM json_to_recordset(said -> 'answers') AS x(number bigint,
+            answer text)
+        WHERE ask.number = x.number;
+    IF FOUND THEN
+        NOTIFY sluice_answer;
+    END IF;
+    NOTIFY sluice_workers;
+    RETURN true;
+END
+$$;
+
+-- One turn of a scheduler, in the same way.
+CREATE FUNCTION scheduler_turn(said json) RETURNS json
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    asks json;
+BEGIN
+    IF said ->> 'changes' IS NOT NULL OR EXISTS (SELECT 1 FROM worker
+        WHERE state IN ('up', 'draining')
+        AND lease_until + worker_margin_ms() * interval '1 millisecond'
+            < clock_timestamp())
+        OR EXISTS (SELECT 1 FROM ask WHERE taken IS NULL) THEN
+        IF NOT scheduler_change(said) THEN
+            RETURN json_build_object('superseded', true);
+        END IF;
+        IF said ->> 'patient' IS NULL THEN
+            PERFORM scheduler_lose(NULL);
+        END IF;
+        IF said ->> 'lose' IS NOT NULL THEN
+            PERFORM scheduler_lose(said ->> 'lose');
+        END IF;
+        WITH took AS (
+            UPDATE ask SET taken = (said ->> 'epoch')::bigint
+            WHERE taken IS NULL RETURNING *
+        ) SELECT json_agg(json_build_object('number', number, 'session',
+            session, 'worker', worker, 'token', token, 'who', who, 'request',
+            request) ORDER BY number) INTO asks FROM took;
+        DELETE FROM ask WHERE asked < clock_timestamp() - interval '1 hour';
+        DELETE FROM peek WHERE wanted < clock_timestamp() - interval '1 minute';
+    END IF;
+    RETURN json_build_object('asks', coalesce(asks, '[]'::json),
+        'lease_ms', worker_lease_ms(), 'margin_ms', worker_margin_ms(),
+        'workers', (SELECT coalesce(json_agg(json_build_object('name', name,
+            'instance', instance, 'labels', labels, 'slots', slots, 'proto',
+            proto, 'state', state, 'trouble', trouble, 'fresh',
+            lease_until = 'infinity' OR lease_until - clock_timestamp() >
+                worker_lease_ms() / 3.0 * interval '1 millisecond')
+            ORDER BY name), '[]'::json) FROM worker WHERE state <> 'gone'),
+        'rows', (SELECT coalesce(json_agg(json_build_object('token', token,
+            'worker', worker, 'state', state, 'report',
+            CASE WHEN state <> 'assigned' AND state <> 'accepted'
+                THEN report END) ORDER BY token), '[]'::json) FROM work));
+END
+$$;
