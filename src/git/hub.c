@@ -122,6 +122,7 @@ static const char *const lasting[] = {
     "returned error: 401",
     "returned error: 403",
     "returned error: 404",
+    "returned error: 413", /* the push is too large for the server */
     "service not enabled",
     "terminal prompts disabled",
 };
