@@ -51,6 +51,13 @@ static void on_early_signal(int number)
     signalled = number;
 }
 
+/* Note signals while no loop does. */
+static void watch_signals(void)
+{
+    (void)signal(SIGTERM, on_early_signal);
+    (void)signal(SIGINT, on_early_signal);
+}
+
 static void on_pass(void *ctx)
 {
     struct args *args = ctx;
@@ -95,8 +102,9 @@ schedule(struct args *args, struct store *store, uint64_t epoch, struct diag *di
     if (err == ERR_OK) {
         err = loop_run(args->loop, diag);
     }
-    loop_close(args->loop);
+    loop_close(args->loop); /* which resets the signals */
     args->loop = NULL;
+    watch_signals();
     return err;
 }
 
@@ -118,14 +126,25 @@ static bool passes(enum err err)
            err == ERR_TIMEOUT;
 }
 
+/* Find the store, whose server may have been away so far. */
+static enum err find_store(struct args *args, struct diag *diag)
+{
+    if (args->place.address != NULL) {
+        return ERR_OK;
+    }
+    return store_place_find(&args->place, args->line.wanted.store, true, diag);
+}
+
 /* Take the store once, and schedule. */
 static enum err try_once(struct args *args, struct diag *diag)
 {
     struct store *store = NULL;
     struct store_owner self = owner_self();
     uint64_t epoch;
-    enum err err =
-        store_open(&store, args->place.address, STORE_WRITE, diag);
+    enum err err = find_store(args, diag);
+    if (err == ERR_OK) {
+        err = store_open(&store, args->place.address, STORE_WRITE, diag);
+    }
     while (err == ERR_OK && !args->leaving) {
         err = store_take(store, &self, &epoch, diag);
         if (err == ERR_OK) {
@@ -150,8 +169,7 @@ static int carry_out(struct args *args)
 {
     struct diag diag = {0};
     const struct cli_command *command = args->line.command;
-    enum err err =
-        store_place_find(&args->place, args->line.wanted.store, true, &diag);
+    enum err err = ERR_OK;
     while (err == ERR_OK && !args->leaving) {
         err = try_once(args, &diag);
         if (passes(err)) {
@@ -170,8 +188,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     int code = cli_parse(&args.line, command, argc, argv);
     if (code == CLI_END) {
         (void)signal(SIGPIPE, SIG_IGN);
-        (void)signal(SIGTERM, on_early_signal);
-        (void)signal(SIGINT, on_early_signal);
+        watch_signals();
         code = carry_out(&args);
     }
     return code;
