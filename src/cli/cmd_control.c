@@ -17,6 +17,7 @@
 #include "engine/request.h"
 #include "view/client.h"
 #include "work/owner.h"
+#include "work/workers.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -40,6 +41,7 @@ struct control {
     struct cli_line line;
     const char *provider;
     const char *key; /* of a fragment */
+    const char *worker;
     int step;        /* of the cap; 0: none */
     bool wait;
     int64_t timeout_ns; /* DURATION_MAX_NS: forever */
@@ -624,6 +626,24 @@ static int drain(const struct control *control, const struct store_place *place)
     return code;
 }
 
+static int drain_worker(const struct control *control,
+                        const struct store_place *place)
+{
+    struct diag diag = {0};
+    struct strbuf text = {0};
+    enum err err = workers_drain(place->address, control->worker, &diag);
+    if (err != ERR_OK) {
+        return request_fail(&control->line, err, &diag);
+    }
+    strbuf_addf(&text,
+                "worker %s takes nothing more, and exits after its last "
+                "session",
+                control->worker);
+    int code = say_none(control, strbuf_text(&text));
+    strbuf_release(&text);
+    return code;
+}
+
 static int run_drain(const struct cli_command *command, int argc, char **argv)
 {
     struct control control;
@@ -641,8 +661,13 @@ static int run_drain(const struct cli_command *command, int argc, char **argv)
     struct store_place place;
     enum err err =
         store_place_find(&place, control.line.wanted.store, false, &diag);
-    code = err == ERR_OK ? drain(&control, &place)
-                         : request_fail(&control.line, err, &diag);
+    if (err == ERR_OK && control.worker != NULL) {
+        code = drain_worker(&control, &place);
+    } else if (err == ERR_OK) {
+        code = drain(&control, &place);
+    } else {
+        code = request_fail(&control.line, err, &diag);
+    }
     store_place_release(&place);
     return code;
 }
@@ -684,6 +709,10 @@ static const struct cli_option drain_options[] = {
      NULL,
      "wait until the scheduler has exited",
      CLI_AT(control, wait)},
+    {"worker",
+     "NAME",
+     "drain this worker, and not the scheduler",
+     CLI_AT(control, worker)},
     {0},
 };
 

@@ -595,7 +595,7 @@ static int report(const struct doctor *doctor)
     if (doctor->line.json) {
         struct jsonw json = {.out = &out, .spaced = true};
         jsonw_object(&json, NULL);
-        jsonw_text(&json, "store", doctor->place.address);
+        jsonw_text(&json, "store", doctor->place.shown);
         jsonw_bool(&json, "healthy", healthy);
         jsonw_bool(&json, "usable", !doctor->unusable);
         jsonw_list(&json, 1, "checks");

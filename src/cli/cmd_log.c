@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "view/client.h"
 #include "view/task_log.h"
+#include "work/far_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +32,8 @@ enum {
     OPT_ATTEMPT = 1,
     PIECE_BYTES = 64 << 10,
     POLL_US = 100000,
+    FAR_US = 100000, /* between two looks at a log elsewhere */
+    FAR_TRIES = 100,
 };
 
 /* Stop following after this time without a scheduler: a scheduler may be about
@@ -55,6 +58,7 @@ struct log {
     struct task_log last;  /* last attempt of the target */
     struct task_log shown; /* attempt being shown */
     struct strbuf path;    /* attempt directory */
+    struct far_log *far;   /* it is on another machine; NULL: it is here */
     int fd;                /* log; -1: not open */
     off_t at;              /* offset of the next read */
     size_t matched;        /* bytes of mark_end just read */
@@ -306,6 +310,34 @@ static bool has_ended(const struct target *target)
            strcmp(target->state, "ready") != 0;
 }
 
+/* Get what is new in the log of a session on another machine; `all`: wait
+ * until its worker has sent what there is. */
+static enum err pull(struct log *log, bool all, struct diag *diag)
+{
+    bool more = log->far != NULL;
+    enum err err = ERR_OK;
+    for (int tries = 0; more && tries < FAR_TRIES; tries++) {
+        err = far_log_pull(log->far, &more, diag);
+        more = more && all && err == ERR_OK;
+        if (more) {
+            (void)usleep(FAR_US);
+        }
+    }
+    return err == ERR_NOT_FOUND ? ERR_OK : err;
+}
+
+/* The attempt has no directory here: maybe another machine has it. */
+static enum err look_far(struct log *log, uint64_t token, struct diag *diag)
+{
+    enum err err = far_log_open(&log->far, &log->place, token, diag);
+    if (err == ERR_OK) {
+        strbuf_clear(&log->path);
+        strbuf_adds(&log->path, far_log_dir(log->far));
+        err = pull(log, !log->follow, diag);
+    }
+    return err == ERR_NOT_FOUND ? ERR_OK : err;
+}
+
 /* Start showing an attempt's log. */
 static enum err
 begin(struct log *log, const struct task_log *attempt, struct diag *diag)
@@ -326,12 +358,19 @@ begin(struct log *log, const struct task_log *attempt, struct diag *diag)
         strbuf_release(&head);
     }
     strbuf_clear(&log->path);
-    return task_log_add_dir(&log->path,
-                            log->store,
-                            log->place.home,
-                            &log->target,
-                            attempt,
-                            diag);
+    enum err err = task_log_add_dir(&log->path,
+                                    log->store,
+                                    log->place.home,
+                                    &log->target,
+                                    attempt,
+                                    diag);
+    far_log_close(log->far);
+    log->far = NULL;
+    struct stat info;
+    if (err == ERR_OK && stat(strbuf_text(&log->path), &info) != 0) {
+        err = look_far(log, attempt->token, diag);
+    }
+    return err;
 }
 
 /* Whether no process could advance the task for ABANDONED_NS. */
@@ -369,6 +408,10 @@ static enum err follow(struct log *log, struct diag *diag)
             return err;
         }
         if (log->shown.token != 0) {
+            err = pull(log, false, diag);
+            if (err != ERR_OK) {
+                return err;
+            }
             show_news(log);
         }
         if (is_over(log)) {
@@ -548,6 +591,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     if (log.fd >= 0) {
         (void)close(log.fd);
     }
+    far_log_close(log.far);
     strbuf_release(&log.path);
     strbuf_release(&log.text);
     target_release(&log.target);

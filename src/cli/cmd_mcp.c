@@ -101,7 +101,7 @@ static int serve_operator(const struct cli_line *line)
                     "You help to operate sluice, which runs coding-agent "
                     "sessions. Store: %s. Begin with status. Change something "
                     "only if your user wants it.",
-                    place.address);
+                    place.shown);
         struct server server = {
             .name = "sluice-operator",
             .instructions = strbuf_text(&text),

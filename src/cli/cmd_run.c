@@ -549,9 +549,12 @@ static void set_partner(struct run *run)
         return;
     }
     workers_own_name(run->worker);
+    /* Not as an argument, which others can see: it may have a password. */
+    if (setenv("SLUICE_STORE", run->place.address, 1) != 0) {
+        say(run, "cannot set SLUICE_STORE");
+        return;
+    }
     partner_add(&run->partner, "work");
-    partner_add(&run->partner, "--store");
-    partner_add(&run->partner, run->place.address);
     partner_add(&run->partner, "--name");
     partner_add(&run->partner, run->worker);
     partner_add(&run->partner, "--slots");

@@ -376,7 +376,7 @@ static void add_text(struct strbuf *out,
                      const struct glance_options *options)
 {
     struct engine *engine = glance->view.engine;
-    strbuf_addf(out, "store: %s\n", glance->place.address);
+    strbuf_addf(out, "store: %s\n", glance->place.shown);
     add_scheduler(out, &glance->view);
     usage_add_override(out, engine);
     usage_add_stopped(out, engine);

@@ -162,10 +162,12 @@ static int carry_out(struct args *args)
                         "a store in a directory has no workers on other "
                         "machines: use --store postgresql://...");
     }
+    if (err == ERR_OK && args->may_schedule &&
+        setenv("SLUICE_STORE", place.address, 1) != 0) {
+        err = diag_set(&diag, ERR_IO, "cannot set SLUICE_STORE");
+    }
     if (err == ERR_OK && args->may_schedule) {
         partner_add(&args->scheduler, "schedule");
-        partner_add(&args->scheduler, "--store");
-        partner_add(&args->scheduler, place.address);
         partner_add(&args->scheduler, "--attached");
     }
     if (err == ERR_OK) {

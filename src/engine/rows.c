@@ -25,7 +25,7 @@ static struct store_run row_of_run(const struct engine_run *run)
     INVARIANT(run->number > 0 && run->id[0] != '\0');
     INVARIANT(run->sync.next == 0 || run->sync.next > run->sync.number);
     uint32_t hook = run->sync.number > 0 ? run->sync.number : run->sync.next;
-    return (struct store_run){
+    struct store_run row = {
         .number = run->number,
         .id = run->id,
         .name = run->name,
@@ -38,7 +38,6 @@ static struct store_run row_of_run(const struct engine_run *run)
         .created_ns = run->created_ns,
         .base_gates = run->base_gates,
         .not_before_ns = run->not_before_ns,
-        .worker = run->worker,
         .finished = run->finished,
         .paused = run->stored.paused,
         .cancelled = run->stored.cancelled,
@@ -48,6 +47,8 @@ static struct store_run row_of_run(const struct engine_run *run)
         .stopped = (uint32_t)run->stored.stopped,
         .deadline_over = run->stored.deadline_over,
     };
+    (void)snprintf(row.worker, sizeof(row.worker), "%s", run->worker);
+    return row;
 }
 
 void rows_add_run(struct engine *engine, const struct engine_run *run)

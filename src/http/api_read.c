@@ -67,7 +67,7 @@ static void add_finished(const struct slow *slow,
     struct glance glance;
     struct diag diag = {0};
     struct glance_options options = {
-        .store = slow->place.address,
+        .store = slow->place.shown,
         .run = slow->run,
         .alone = true,
     };

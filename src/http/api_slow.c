@@ -14,7 +14,7 @@ static void add_metrics(const struct slow *slow, struct http_response *response)
 {
     struct diag diag = {0};
     struct glance_options options = {
-        .store = slow->place.address,
+        .store = slow->place.shown,
         .forecast = true,
     };
     enum err err = metrics_add(&response->body, &options, &diag);

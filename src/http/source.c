@@ -221,7 +221,7 @@ static void on_event(void *ctx, const struct store_event *event)
     event_read(&read, event);
     struct source_event made = {
         .number = event->number,
-        .json = json_of(&source->names, source->place.address, event),
+        .json = json_of(&source->names, source->place.shown, event),
         .run = event->run,
         .task = event->task,
         .wall_ns = event->wall_ns,
@@ -306,7 +306,7 @@ forecast(void *ctx, const char *refused, struct http_response *response)
     struct glance glance = {0};
     struct diag ignored = {0};
     struct glance_options options = {
-        .store = source->place.address,
+        .store = source->place.shown,
         .forecast = true,
     };
     int64_t begin_ns = clock_boot_ns();
@@ -735,7 +735,7 @@ const struct model *source_model(struct source *source, const char *run)
         };
         model_fill(&found->model, &source->glance, run, false);
     }
-    found->model.store = source->place.address;
+    found->model.store = source->place.shown;
     found->model.scheduler = source->scene.scheduler;
     found->model.well = source->scene.well;
     found->model.draining = source->scene.draining;
@@ -846,7 +846,7 @@ static enum err add_event(void *ctx, const struct store_event *event)
 {
     struct reading *reading = ctx;
     struct source *source = reading->source;
-    char *json = json_of(&source->loop_names, source->place.address, event);
+    char *json = json_of(&source->loop_names, source->place.shown, event);
     if (reading->form == SOURCE_STREAM) {
         source_add_event(reading->out, event->number, json);
     } else {

@@ -54,7 +54,7 @@ enum { STORE_RUN_MAX = INT32_MAX };
     FIXED(U32, rules)       /* PLAN_RULES of its plan; 0: before version 5 */  \
     FIXED(BOOL, base_gates) /* its plan has tasks that gate bases */           \
     FIXED(I64, not_before_ns) /* wall clock; 0: none */                        \
-    FIXED(TEXT, worker) /* whose machine has its files; "": any */             \
+    FIXED(CHARS(65), worker) /* whose machine has its files; "": any */        \
     SET(BOOL, finished)                                                        \
     SET(BOOL, paused)                                                          \
     SET(BOOL, cancelled)                                                       \

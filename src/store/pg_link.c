@@ -83,9 +83,8 @@ static void add_shown(struct strbuf *out, const PQconninfoOption *options)
 }
 
 enum err
-pg_link_init(struct pg_link *link, const char *address, struct diag *diag)
+pg_add_shown(struct strbuf *out, const char *address, struct diag *diag)
 {
-    *link = (struct pg_link){0};
     char *error = NULL;
     PQconninfoOption *options = PQconninfoParse(address, &error);
     if (options == NULL) {
@@ -98,12 +97,22 @@ pg_link_init(struct pg_link *link, const char *address, struct diag *diag)
         PQfreemem(error);
         return ERR_INVALID;
     }
-    struct strbuf shown = {0};
-    add_shown(&shown, options);
+    add_shown(out, options);
     PQconninfoFree(options);
-    link->address = mem_strdup(address);
-    link->shown = shown.text;
     return ERR_OK;
+}
+
+enum err
+pg_link_init(struct pg_link *link, const char *address, struct diag *diag)
+{
+    *link = (struct pg_link){0};
+    struct strbuf shown = {0};
+    enum err err = pg_add_shown(&shown, address, diag);
+    if (err == ERR_OK) {
+        link->address = mem_strdup(address);
+        link->shown = shown.text;
+    }
+    return err;
 }
 
 void pg_link_drop(struct pg_link *link)

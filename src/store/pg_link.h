@@ -53,7 +53,12 @@ struct pg_params {
 /* Whether a store's address is of PostgreSQL. */
 bool pg_is_address(const char *address);
 
-/* Remember the address; ERR_INVALID: libpq does not understand it. */
+/* Append an address without secrets, for messages. ERR_INVALID: libpq does not
+ * understand it. */
+MUST_USE enum err
+pg_add_shown(struct strbuf *out, const char *address, struct diag *diag);
+
+/* Remember the address; ERR_INVALID, too. */
 MUST_USE enum err
 pg_link_init(struct pg_link *link, const char *address, struct diag *diag);
 

@@ -147,6 +147,7 @@ static enum err find_server(struct store_place *out,
                             struct diag *diag)
 {
     struct strbuf home = {0};
+    struct strbuf shown = {0};
     char id[33] = "";
     enum err err = add_home(&home, address, diag);
     if (err == ERR_OK) {
@@ -156,11 +157,18 @@ static enum err find_server(struct store_place *out,
         err = pg_identify(address, make, id, diag);
     }
     if (err == ERR_OK) {
+        err = pg_add_shown(&shown, address, diag);
+    }
+    if (err == ERR_OK) {
         *out = (struct store_place){
             .address = mem_strdup(address),
+            .shown = shown.text,
             .id = mem_strdup(id),
             .home = mem_strdup(strbuf_text(&home)),
         };
+    }
+    if (err != ERR_OK) {
+        strbuf_release(&shown);
     }
     strbuf_release(&home);
     return err;
@@ -193,7 +201,12 @@ enum err store_place_find(struct store_place *out,
     if (dir == NULL) {
         return ERR_NOT_FOUND; /* *diag has the reason */
     }
-    *out = store_place_copy(&(struct store_place){dir, dir, dir});
+    *out = store_place_copy(&(struct store_place){
+        .address = dir,
+        .shown = dir,
+        .id = dir,
+        .home = dir,
+    });
     mem_free(dir);
     return ERR_OK;
 }
@@ -203,6 +216,7 @@ struct store_place store_place_copy(const struct store_place *place)
     INVARIANT(place->home[0] == '/');
     return (struct store_place){
         .address = mem_strndup(place->address, strlen(place->address)),
+        .shown = mem_strdup(place->shown),
         .id = mem_strndup(place->id, strlen(place->id)),
         .home = mem_strndup(place->home, strlen(place->home)),
     };
@@ -211,6 +225,7 @@ struct store_place store_place_copy(const struct store_place *place)
 void store_place_release(struct store_place *place)
 {
     mem_free(place->address);
+    mem_free(place->shown);
     mem_free(place->id);
     mem_free(place->home);
     *place = (struct store_place){0};

@@ -16,7 +16,9 @@
 
 /* Starts as {0}. */
 struct store_place {
-    char *address; /* for store_open(); a directory is absolute */
+    char *address; /* for store_open(); a directory is absolute. It may have a
+                      password in it */
+    char *shown;   /* the same for people, without secrets */
     char *id;      /* identifies it among stores, in marks left elsewhere */
     char *home; /* absolute: attempts, worktrees and the socket are below it */
 };

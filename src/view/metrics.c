@@ -265,7 +265,7 @@ static enum err add_finished(struct metrics *metrics, struct diag *diag)
         struct diag gone = {0};
         err = glance_take(&ended->glance,
                           &(struct glance_options){
-                              .store = metrics->glance.place.address,
+                              .store = metrics->glance.place.shown,
                               .run = ended->id,
                               .finished = true,
                               .alone = true,

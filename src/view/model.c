@@ -718,7 +718,7 @@ void model_add_json(struct strbuf *out,
     const struct engine *engine = glance->view.engine;
     struct jsonw json = {.out = out, .spaced = true};
     jsonw_object(&json, NULL);
-    jsonw_text(&json, "store", glance->place.address);
+    jsonw_text(&json, "store", glance->place.shown);
     jsonw_line(&json, 1);
     json_scheduler(&json, &glance->view);
     jsonw_line(&json, 1);

@@ -298,7 +298,7 @@ static enum err load(struct top_look *look, struct diag *diag)
     struct glance glance;
     struct store_info info = look->polled;
     struct glance_options options = {
-        .store = look->place.address,
+        .store = look->place.shown,
         .run = look->only,
         .labels = look->options.labels,
         .spare = look->spare.view.engine,
@@ -360,7 +360,7 @@ const struct model *top_look_model(struct top_look *look)
                    look->only != NULL);
         look->filled = true;
     }
-    look->model.store = look->place.address;
+    look->model.store = look->place.shown;
     look->model.scheduler = strbuf_text(&look->scheduler);
     look->model.trouble =
         look->trouble.text[0] != '\0' ? look->trouble.text : NULL;

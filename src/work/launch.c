@@ -79,7 +79,7 @@ static void set_all(struct environment *env,
         set(env, "SLUICE_MESSAGES", dir, WORK_MESSAGES);
     }
     set_door(env, launch, order);
-    set(env, "SLUICE_STORE", launch->place->address, NULL);
+    set(env, "SLUICE_STORE", launch->place->shown, NULL);
     set(env, "SLUICE_RESULT", dir, "result");
     set(env, "SLUICE_PROGRESS", dir, "progress");
     set(env, "SLUICE_CHECKPOINT", dir, "checkpoint");

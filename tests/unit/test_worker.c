@@ -277,7 +277,12 @@ static int set_up(void **state)
     fixture->printed = "";
     static char address[] = "/store";
     static char home[] = "/place";
-    static const struct store_place place = {address, address, home};
+    static const struct store_place place = {
+        .address = address,
+        .shown = address,
+        .id = address,
+        .home = home,
+    };
     fixture->worker = worker_new(&(struct worker_options){
         .machine = &machine,
         .ctx = fixture,
