@@ -90,7 +90,7 @@ static enum err schedule(struct args *args,
     if (err == ERR_OK) {
         err = loop_run(args->loop, diag);
     }
-    loop_close(args->loop);
+    loop_close(args->loop); /* which resets the signals */
     args->loop = NULL;
     return err;
 }
@@ -112,13 +112,25 @@ static bool passes(enum err err)
            err == ERR_TIMEOUT;
 }
 
+/* Find the store, whose server may have been away so far. */
+static enum err find_store(struct args *args, struct diag *diag)
+{
+    if (args->place.address != NULL) {
+        return ERR_OK;
+    }
+    return store_place_find(&args->place, args->line.wanted.store, true, diag);
+}
+
 /* Take the store once, and schedule. */
 static enum err try_once(struct args *args, struct diag *diag)
 {
     struct store *store = NULL;
     struct store_owner self = owner_self();
     uint64_t epoch;
-    enum err err = store_open(&store, args->place.address, STORE_WRITE, diag);
+    enum err err = find_store(args, diag);
+    if (err == ERR_OK) {
+        err = store_open(&store, args->place.address, STORE_WRITE, diag);
+    }
     while (err == ERR_OK && !args->leaving) {
         err = store_take(store, &self, &epoch, diag);
         if (err == ERR_OK) {
@@ -143,8 +155,7 @@ static int carry_out(struct args *args)
 {
     struct diag diag = {0};
     const struct cli_command *command = args->line.command;
-    enum err err =
-        store_place_find(&args->place, args->line.wanted.store, true, &diag);
+    enum err err = ERR_OK;
     while (err == ERR_OK && !args->leaving) {
         err = try_once(args, &diag);
         if (passes(err)) {

@@ -745,6 +745,9 @@ hear_row(struct crew *crew, const json_t *row, const json_t *accepted)
         job->seen = true;
         return;
     }
+    if (job == NULL && !json_is_string(json_object_get(row, "body"))) {
+        return; /* it was known when the turn began: the next has its order */
+    }
     if (job == NULL) {
         job = add_job(crew, row, state);
         if (job != NULL && is_new(accepted, token)) {

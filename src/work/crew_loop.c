@@ -166,6 +166,10 @@ on_lease(void *ctx, uint64_t generation, int64_t until_ns, int64_t grace_ns)
     struct strbuf path = {0};
     add_lease_path(&path, loop, generation);
     int error = lease_write(strbuf_text(&path), &lease);
+    if (error != 0 && generation != loop->generation) {
+        /* What it has may be of an earlier boot, and look valid. */
+        (void)unlink(strbuf_text(&path));
+    }
     if (error != 0) {
         struct strbuf text = {0};
         strbuf_addf(&text,
