@@ -18,10 +18,10 @@ static void close_store(struct store *base)
     struct diag ignored = {0};
     if (base->epoch > 0 && base->broken == ERR_OK && store->link.conn != NULL) {
         /* Else the lease ends by itself. */
-        pg_add_i64(&params, (int64_t)base->epoch);
+        pg_add_text(&params, store->holder);
         (void)!pg_do(&store->link,
                      "UPDATE scheduler SET lease_until = '-infinity'"
-                     " WHERE epoch = $1",
+                     " WHERE holder = $1",
                      &params,
                      NULL,
                      &ignored);

@@ -7,6 +7,7 @@ CREATE TABLE scheduler (
     one bigint PRIMARY KEY CHECK (one = 1),
     id text COLLATE "C" NOT NULL,
     epoch bigint NOT NULL,
+    holder text COLLATE "C" NOT NULL, -- random, of this epoch
     pid bigint NOT NULL,
     start_ticks bigint NOT NULL,
     host text COLLATE "C" NOT NULL,
@@ -31,8 +32,8 @@ CREATE TABLE scheduler (
 ) WITH (fillfactor = 10);
 
 INSERT INTO scheduler VALUES (
-    1, replace(gen_random_uuid()::text, '-', ''), 0, 0, 0, '', '', '-infinity',
-    0, '-infinity', '-infinity', '-infinity', false, 0, 0, '',
+    1, replace(gen_random_uuid()::text, '-', ''), 0, '', 0, 0, '', '',
+    '-infinity', 0, '-infinity', '-infinity', '-infinity', false, 0, 0, '',
     0, 0, 0, 0, 0, 0, 0, 0
 );
 
