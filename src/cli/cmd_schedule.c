@@ -90,7 +90,7 @@ static enum err schedule(struct args *args,
     if (err == ERR_OK) {
         err = loop_run(args->loop, diag);
     }
-    loop_close(args->loop); /* which resets the signals */
+    loop_close(args->loop);
     args->loop = NULL;
     return err;
 }

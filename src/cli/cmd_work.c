@@ -100,9 +100,8 @@ static bool pause_work(const struct args *args)
 
 /* Find the store. A worker may be started before the server, or before the
  * first scheduler has created the store: it waits for both. */
-static enum err find_store(struct args *args,
-                           struct store_place *out,
-                           struct diag *diag)
+static enum err
+find_store(struct args *args, struct store_place *out, struct diag *diag)
 {
     const char *given = args->line.wanted.store;
     const char *address = given != NULL ? given : getenv("SLUICE_STORE");
