@@ -339,9 +339,11 @@ BEGIN
         'workers', (SELECT coalesce(json_agg(json_build_object('name', name,
             'instance', instance, 'labels', labels, 'slots', slots, 'proto',
             proto, 'state', state, 'trouble', trouble, 'fresh',
-            lease_until = 'infinity' OR lease_until - clock_timestamp() >
-                worker_lease_ms() / 3.0 * interval '1 millisecond')
-            ORDER BY name), '[]'::json) FROM worker WHERE state <> 'gone'),
+            quiet_until <= clock_timestamp() AND (lease_until = 'infinity'
+                OR lease_until - clock_timestamp() >
+                worker_lease_ms() / 3.0 * interval '1 millisecond'))
+            ORDER BY name), '[]'::json) FROM worker, (SELECT quiet_until FROM
+            scheduler) AS s WHERE state <> 'gone'),
         'rows', (SELECT coalesce(json_agg(json_build_object('token', token,
             'worker', worker, 'state', state, 'report',
             CASE WHEN state <> 'assigned' AND state <> 'accepted'
