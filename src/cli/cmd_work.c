@@ -100,9 +100,8 @@ static bool pause_work(const struct args *args)
 
 /* Find the store. A worker may be started before the server, or before the
  * first scheduler has created the store: it waits for both. */
-static enum err find_store(struct args *args,
-                           struct store_place *out,
-                           struct diag *diag)
+static enum err
+find_store(struct args *args, struct store_place *out, struct diag *diag)
 {
     const char *given = args->line.wanted.store;
     const char *address = given != NULL ? given : getenv("SLUICE_STORE");
@@ -127,9 +126,8 @@ static enum err find_store(struct args *args,
 }
 
 /* Be the worker. */
-static enum err work(struct args *args,
-                     const struct store_place *place,
-                     struct diag *diag)
+static enum err
+work(struct args *args, const struct store_place *place, struct diag *diag)
 {
     struct crew_loop_options options = {
         .place = place,
@@ -206,16 +204,16 @@ static const struct cli_option options[] = {
      NULL,
      "drain at the end of standard input",
      CLI_AT(args, attached)},
-    {"label", "LABEL", "what the machine has, such as gpu; repeatable", OPT_LABEL},
+    {"label",
+     "LABEL",
+     "what the machine has, such as gpu; repeatable",
+     OPT_LABEL},
     {"may-schedule",
      NULL,
      "also stand by as a scheduler",
      CLI_AT(args, may_schedule)},
     {"name", "NAME", "of the worker (default: the host's)", CLI_AT(args, name)},
-    {"slots",
-     "N",
-     "most sessions at a time, or any (default: 4)",
-     OPT_SLOTS},
+    {"slots", "N", "most sessions at a time, or any (default: 4)", OPT_SLOTS},
     CLIENT_OPTION_STORE,
     {0},
 };
