@@ -103,6 +103,7 @@ static void on_pass(void *ctx)
         mem_set_text(&args->troubled, NULL);
         say("the store is writable again");
     }
+    (void)uv_run(&args->uv, UV_RUN_NOWAIT); /* signals of before this loop */
     if (args->attached && has_ended(0)) {
         args->leaving = true;
     }
