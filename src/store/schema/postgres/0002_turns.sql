@@ -151,12 +151,13 @@ DECLARE
 BEGIN
     WITH new AS (
         INSERT INTO ask (session, worker, token, who, request)
-        SELECT true, work.worker, work.token, x.who, x.request
-        FROM json_to_recordset(said -> 'asks') WITH ORDINALITY AS x(
-            token bigint, who text, request text, at bigint)
-        JOIN work ON work.token = x.token AND work.worker = said ->> 'name'
+        SELECT true, work.worker, work.token, x.one ->> 'who',
+            x.one ->> 'request'
+        FROM json_array_elements(said -> 'asks') WITH ORDINALITY AS x(one, at)
+        JOIN work ON work.token = (x.one ->> 'token')::bigint
+            AND work.worker = said ->> 'name'
             AND work.instance = said ->> 'instance'
-        ORDER BY at
+        ORDER BY x.at
         RETURNING number
     ) SELECT json_agg(number) INTO asked FROM new;
     IF asked IS NOT NULL THEN
