@@ -210,6 +210,7 @@ CREATE TABLE ask (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     asked timestamptz NOT NULL DEFAULT clock_timestamp(),
     session boolean NOT NULL,
+    asker text COLLATE "C" NOT NULL DEFAULT current_user,
     who text COLLATE "C" NOT NULL,
     request text COLLATE "C" NOT NULL,
     taken bigint,
