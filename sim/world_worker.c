@@ -345,11 +345,10 @@ uint32_t world_worker_begin(struct world *world, struct world_process *process)
     world->workers[world->worker_count++] = worker;
     worker->server = open_server(world, worker->ix);
     memcpy(worker->home, "/s", sizeof("/s"));
-    worker->place =
-        (struct store_place){worker->home,
-                             worker->home,
-                             worker->home,
-                             worker->home};
+    worker->place = (struct store_place){worker->home,
+                                         worker->home,
+                                         worker->home,
+                                         worker->home};
     worker->worker = worker_new(&(struct worker_options){
         .machine = &table,
         .ctx = worker,

@@ -42,7 +42,7 @@ struct control {
     const char *provider;
     const char *key; /* of a fragment */
     const char *worker;
-    int step;        /* of the cap; 0: none */
+    int step; /* of the cap; 0: none */
     bool wait;
     int64_t timeout_ns; /* DURATION_MAX_NS: forever */
     char **operands;

@@ -13,6 +13,7 @@
 #include "base/plain.h"
 #include "cli/cli.h"
 #include "exec/attempt_row.h"
+#include "git/hub.h"
 #include "store/sqlite.h"
 #include "view/client.h"
 #include "work/home.h"
@@ -219,6 +220,7 @@ static bool is_expected(const char *name)
         "http-token-view",
         "lock",
         "meters",
+        "mirrors",
         "report",
         "runs",
         "secret",
@@ -558,6 +560,49 @@ static void check_flights(struct doctor *doctor)
     mem_free(flights.items);
 }
 
+/* --- hubs --------------------------------------------------------------- */
+
+/* Ask one hub for its base. */
+static void check_hub(struct doctor *doctor, const struct plan_repo *repo)
+{
+    struct diag diag = {0};
+    struct strbuf name = {0};
+    enum err err = hub_probe(repo->url, repo->base, &diag);
+    hub_add_name(&name, repo->url);
+    if (err == ERR_OK) {
+        say(doctor,
+            LEVEL_OK,
+            "hub",
+            "%s: has %s",
+            strbuf_text(&name),
+            repo->base);
+    } else if (err == ERR_UNAVAILABLE) {
+        say(doctor,
+            LEVEL_WARNING,
+            "hub",
+            "%s; sessions of repo \"%s\" wait for it",
+            diag.text,
+            repo->name);
+    } else {
+        say(doctor, LEVEL_FAULT, "hub", "%s", diag.text);
+    }
+    strbuf_release(&name);
+}
+
+/* Ask the hubs of unfinished runs. */
+static void check_hubs(struct doctor *doctor)
+{
+    const struct engine *engine = doctor->view.engine;
+    for (uint32_t run = 0; run < engine_run_count(engine); run++) {
+        const struct plan *plan = engine_run(engine, run).plan;
+        for (uint32_t ix = 0; ix < plan->repo_count; ix++) {
+            if (plan->repos[ix].url != NULL) {
+                check_hub(doctor, &plan->repos[ix]);
+            }
+        }
+    }
+}
+
 /* --- command ------------------------------------------------------------ */
 
 static void examine(struct doctor *doctor)
@@ -583,6 +628,9 @@ static void examine(struct doctor *doctor)
         check_owner(doctor);
         check_contents(doctor);
         check_flights(doctor);
+    }
+    if (err == ERR_OK) {
+        check_hubs(doctor);
     }
     check_leftovers(doctor);
     client_view_release(&doctor->view);

@@ -51,7 +51,7 @@ enum {
     OPT_UPDATE,
     OPT_WAIT,
     WATCH_US = 250000,
-    SUBMIT_MS = 60000, /* parsing a large plan takes a while */
+    SUBMIT_MS = 60000,  /* parsing a large plan takes a while */
     PARTNER_MS = 10000, /* for the exit of a worker without sessions */
 };
 
@@ -65,9 +65,9 @@ struct run {
     bool update;
     bool wait;
     bool json;
-    struct beside beside; /* --serve */
-    const char *slots;    /* of its worker; NULL: any number */
-    char worker[65];      /* its name */
+    struct beside beside;   /* --serve */
+    const char *slots;      /* of its worker; NULL: any number */
+    char worker[65];        /* its name */
     struct partner partner; /* the worker, if the store has workers */
     struct cli_file file;
     const char *path;  /* plan, as given */
@@ -569,10 +569,7 @@ static enum err watch_again(struct run *run)
     store_close(run->store);
     run->store = NULL;
     run->diag = (struct diag){0};
-    return store_open(&run->store,
-                      run->place.address,
-                      STORE_WRITE,
-                      &run->diag);
+    return store_open(&run->store, run->place.address, STORE_WRITE, &run->diag);
 }
 
 /* Become the scheduler, or watch it until the run is over. */

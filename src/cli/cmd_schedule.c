@@ -4,7 +4,7 @@
  *
  * It runs all unfinished runs of the store until it is told to stop. If another
  * process is the scheduler, or becomes it, this one waits until that process is
- * gone.
+ * gone; then it holds nothing, and a signal just ends it.
  */
 #include "base/clock.h"
 #include "cli/cli.h"
@@ -44,13 +44,6 @@ static bool has_ended(int wait_ms)
     return poll(&in, 1, wait_ms) > 0 && read(STDIN_FILENO, &byte, 1) <= 0;
 }
 
-static volatile sig_atomic_t signalled;
-
-static void on_early_signal(int number)
-{
-    signalled = number;
-}
-
 static void on_pass(void *ctx)
 {
     struct args *args = ctx;
@@ -78,8 +71,10 @@ static void on_signal(void *ctx, int number)
 }
 
 /* Be the scheduler until told to leave; ERR_CONFLICT: another process is. */
-static enum err
-schedule(struct args *args, struct store *store, uint64_t epoch, struct diag *diag)
+static enum err schedule(struct args *args,
+                         struct store *store,
+                         uint64_t epoch,
+                         struct diag *diag)
 {
     struct loop_options options = {
         .store = store,
@@ -108,7 +103,6 @@ static void pause_for_turn(struct args *args)
     } else {
         (void)poll(NULL, 0, TRY_MS);
     }
-    args->leaving = args->leaving || signalled != 0;
 }
 
 /* Whether an error passes: the server is away, or another was faster. */
@@ -118,14 +112,25 @@ static bool passes(enum err err)
            err == ERR_TIMEOUT;
 }
 
+/* Find the store, whose server may have been away so far. */
+static enum err find_store(struct args *args, struct diag *diag)
+{
+    if (args->place.address != NULL) {
+        return ERR_OK;
+    }
+    return store_place_find(&args->place, args->line.wanted.store, true, diag);
+}
+
 /* Take the store once, and schedule. */
 static enum err try_once(struct args *args, struct diag *diag)
 {
     struct store *store = NULL;
     struct store_owner self = owner_self();
     uint64_t epoch;
-    enum err err =
-        store_open(&store, args->place.address, STORE_WRITE, diag);
+    enum err err = find_store(args, diag);
+    if (err == ERR_OK) {
+        err = store_open(&store, args->place.address, STORE_WRITE, diag);
+    }
     while (err == ERR_OK && !args->leaving) {
         err = store_take(store, &self, &epoch, diag);
         if (err == ERR_OK) {
@@ -150,8 +155,7 @@ static int carry_out(struct args *args)
 {
     struct diag diag = {0};
     const struct cli_command *command = args->line.command;
-    enum err err =
-        store_place_find(&args->place, args->line.wanted.store, true, &diag);
+    enum err err = ERR_OK;
     while (err == ERR_OK && !args->leaving) {
         err = try_once(args, &diag);
         if (passes(err)) {
@@ -170,8 +174,6 @@ static int run(const struct cli_command *command, int argc, char **argv)
     int code = cli_parse(&args.line, command, argc, argv);
     if (code == CLI_END) {
         (void)signal(SIGPIPE, SIG_IGN);
-        (void)signal(SIGTERM, on_early_signal);
-        (void)signal(SIGINT, on_early_signal);
         code = carry_out(&args);
     }
     return code;

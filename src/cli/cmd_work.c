@@ -23,7 +23,7 @@ enum {
     OPT_LABEL = 1,
     OPT_SLOTS,
     SLOTS_MAX = 100000,
-    WAIT_MS = 1000, /* for a home that another process uses */
+    WAIT_MS = 1000, /* for a home that another process uses, or a store */
     PARTNER_MS = 10000,
 };
 
@@ -88,20 +88,46 @@ static void on_tick(void *ctx)
     partner_tend(&args->scheduler);
 }
 
-/* Wait for the end of another process that uses the home; false: the process
- * beside which this one runs has exited. */
-static bool wait_for_home(void)
+/* Wait before another try; false: the process beside which this one runs has
+ * exited. */
+static bool pause_work(const struct args *args)
 {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-    int ready = poll(&in, 1, WAIT_MS);
+    int ready = poll(&in, args->attached ? 1 : 0, WAIT_MS);
     char byte;
     return ready <= 0 || read(STDIN_FILENO, &byte, 1) > 0;
 }
 
+/* Find the store. A worker may be started before the server, or before the
+ * first scheduler has created the store: it waits for both. */
+static enum err
+find_store(struct args *args, struct store_place *out, struct diag *diag)
+{
+    const char *given = args->line.wanted.store;
+    const char *address = given != NULL ? given : getenv("SLUICE_STORE");
+    bool remote = address != NULL && store_has_workers(address);
+    bool said = false;
+    for (;;) {
+        enum err err = store_place_find(out, given, false, diag);
+        bool passes = err == ERR_BUSY || err == ERR_UNAVAILABLE ||
+                      err == ERR_TIMEOUT || err == ERR_NOT_FOUND;
+        if (!remote || !passes) {
+            return err;
+        }
+        if (!said) {
+            on_say(args, diag->text);
+            said = true;
+        }
+        store_place_release(out);
+        if (!pause_work(args)) {
+            return err;
+        }
+    }
+}
+
 /* Be the worker. */
-static enum err work(struct args *args,
-                     const struct store_place *place,
-                     struct diag *diag)
+static enum err
+work(struct args *args, const struct store_place *place, struct diag *diag)
 {
     struct crew_loop_options options = {
         .place = place,
@@ -115,7 +141,7 @@ static enum err work(struct args *args,
         .ctx = args,
     };
     enum err err = crew_loop_run(&options, diag);
-    while (err == ERR_BUSY && args->attached && wait_for_home()) {
+    while (err == ERR_BUSY && args->attached && pause_work(args)) {
         err = crew_loop_run(&options, diag);
     }
     bool other = err == ERR_BUSY || err == ERR_CONFLICT;
@@ -127,8 +153,7 @@ static int carry_out(struct args *args)
     struct store_place place = {0};
     struct diag diag = {0};
     const struct cli_command *command = args->line.command;
-    enum err err =
-        store_place_find(&place, args->line.wanted.store, false, &diag);
+    enum err err = find_store(args, &place, &diag);
     if (err == ERR_OK && !store_has_workers(place.address)) {
         store_place_release(&place);
         return cli_fail(command,
@@ -179,16 +204,16 @@ static const struct cli_option options[] = {
      NULL,
      "drain at the end of standard input",
      CLI_AT(args, attached)},
-    {"label", "LABEL", "what the machine has, such as gpu; repeatable", OPT_LABEL},
+    {"label",
+     "LABEL",
+     "what the machine has, such as gpu; repeatable",
+     OPT_LABEL},
     {"may-schedule",
      NULL,
      "also stand by as a scheduler",
      CLI_AT(args, may_schedule)},
     {"name", "NAME", "of the worker (default: the host's)", CLI_AT(args, name)},
-    {"slots",
-     "N",
-     "most sessions at a time, or any (default: 4)",
-     OPT_SLOTS},
+    {"slots", "N", "most sessions at a time, or any (default: 4)", OPT_SLOTS},
     CLIENT_OPTION_STORE,
     {0},
 };

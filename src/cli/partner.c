@@ -56,10 +56,10 @@ static int spawn(struct partner *partner, int in)
         bad = posix_spawnattr_setsigdefault(&attributes, &all);
     }
     if (bad == 0) {
-        bad = posix_spawnattr_setflags(
-            &attributes,
-            (short)(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                    POSIX_SPAWN_SETPGROUP));
+        bad = posix_spawnattr_setflags(&attributes,
+                                       (short)(POSIX_SPAWN_SETSIGMASK |
+                                               POSIX_SPAWN_SETSIGDEF |
+                                               POSIX_SPAWN_SETPGROUP));
     }
     if (bad == 0) {
         bad = posix_spawn(&partner->process,

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/crash.h"
-#include "base/invariant.h"
 #include "base/duration.h"
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "engine/site_file.h"
 #include "work/control_socket.h"

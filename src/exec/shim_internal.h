@@ -120,7 +120,7 @@ struct shim_job {
     const char *folder;
     char *prepare;     /* or NULL, as the next one */
     const char *lease; /* path of a file */
-    char **argv;   /* both NULL-terminated */
+    char **argv;       /* both NULL-terminated */
     char **envp;
 };
 

@@ -84,6 +84,11 @@ static const char protocols_remote[] = PROTOCOLS "file:http:https:ssh";
 static const char protocols_foreign[] = PROTOCOLS "http:https:ssh";
 static const char protocols_hub[] = PROTOCOLS "file:git:http:https:ssh";
 
+/* ssh asks nobody, and does not wait for a server that is gone. */
+#define SSH_COMMAND                                                            \
+    "ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=15 "        \
+    "-oServerAliveCountMax=4"
+
 /*
  * Wait a while for a ref that a live process has locked. Read the parents of
  * commits from the commits, not from the commit-graph file. Notice every change
@@ -106,7 +111,7 @@ static const char *const settings[][2] = {
     {"core.packedRefsTimeout", "10000"},
     {"core.preferSymlinkRefs", "false"},
     {"core.splitIndex", "false"},
-    {"core.sshCommand", "ssh -oBatchMode=yes"},
+    {"core.sshCommand", SSH_COMMAND},
     {"core.trustCtime", "true"},
     {"gc.auto", "0"},
     {"gpg.openpgp.program", "false"},
@@ -114,6 +119,8 @@ static const char *const settings[][2] = {
     {"gpg.ssh.defaultKeyCommand", ""},
     {"gpg.ssh.program", "false"},
     {"gpg.x509.program", "false"},
+    {"http.lowSpeedLimit", "1"},
+    {"http.lowSpeedTime", "60"},
     {"maintenance.auto", "false"},
     {"merge.autoStash", "false"},
     {"merge.verifySignatures", "false"},

@@ -102,7 +102,6 @@ void hub_add_mirror(struct strbuf *out, const char *home, const char *url)
 static const char *const lasting[] = {
     "Access denied",
     "Authentication failed",
-    "Could not resolve hostname : ",
     "Host key verification failed",
     "Permission denied",
     "Permission to ",
@@ -123,6 +122,7 @@ static const char *const lasting[] = {
     "returned error: 401",
     "returned error: 403",
     "returned error: 404",
+    "returned error: 413", /* the push is too large for the server */
     "service not enabled",
     "terminal prompts disabled",
 };
@@ -465,7 +465,8 @@ hub_open(struct git **out, const char *home, const char *url, struct diag *diag)
     if (err == ERR_OK && lock < 0) {
         err = ERR_UNAVAILABLE;
     }
-    if (err == ERR_OK && !files_is_dir(strbuf_text(&path))) {
+    bool made = err == ERR_OK && !files_is_dir(strbuf_text(&path));
+    if (made) {
         err = make(strbuf_text(&path), url, diag);
     }
     if (err == ERR_OK) {
@@ -474,6 +475,9 @@ hub_open(struct git **out, const char *home, const char *url, struct diag *diag)
     if (err == ERR_OK) {
         git_set_hub(*out, url, strbuf_text(&name));
         err = hub_fetch_locked(*out, lock, diag);
+    }
+    if (err == ERR_OK && made) { /* not a file for each ref */
+        err = git_output(*out, PROC_ARGS("pack-refs", "--all"), &path, diag);
     }
     if (err != ERR_OK) {
         git_close(*out);

@@ -17,10 +17,12 @@
 
 enum {
     TRIES = 16,     /* of a push that others make fail */
+    LOST_MAX = 3,   /* pushes that fail before there is a pause */
     ARGS_FIXED = 9, /* of git push */
 };
 
 #define PAUSE_MAX_NS (10 * SECOND_NS)
+#define RACE_NS (20 * MS_NS) /* times the number of the try */
 
 /* One line. */
 struct change {
@@ -40,6 +42,7 @@ struct push {
     bool fresh;  /* the mirror was read from the hub during this push */
     bool pushed; /* a push was begun: its outcome may be unknown */
     int tries;
+    int lost; /* of them failed without a reason */
     int64_t since_ns;
     int64_t pause_ns;
 };
@@ -224,14 +227,32 @@ static const char *const races[] = {
     "unable to create",
 };
 
+static bool has_any(const char *reason, const char *const *list, size_t count)
+{
+    bool found = false;
+    for (size_t ix = 0; ix < count; ix++) {
+        found = found || strstr(reason, list[ix]) != NULL;
+    }
+    return found;
+}
+
 static bool is_race(const char *reason)
 {
-    for (size_t ix = 0; ix < ARRAY_COUNT(races); ix++) {
-        if (strstr(reason, races[ix]) != NULL) {
-            return true;
-        }
-    }
-    return false;
+    return has_any(reason, races, ARRAY_COUNT(races));
+}
+
+/* Reasons of a server that is in trouble itself. */
+static bool is_trouble(const char *reason)
+{
+    static const char *const list[] = {
+        "[remote failure]",
+        "nternal Server Error",
+        "nternal error",
+        "nternal server error",
+        "imed out",
+        "imeout",
+    };
+    return has_any(reason, list, ARRAY_COUNT(list));
 }
 
 /* Append the first message of the hub, which is what its hook says. */
@@ -258,13 +279,11 @@ static enum end judge(struct push *push,
     struct strbuf reason = {0};
     size_t cursor = 0;
     const char *line;
-    bool raced = false;
     bool lost = false;
     while ((line = git_next_line(output, &cursor)) != NULL) {
         const char *text = strchr(line, '[');
         if (line[0] == '!' && text != NULL) {
-            raced = raced || is_race(text);
-            lost = lost || strstr(text, "[remote failure]") != NULL;
+            lost = lost || is_trouble(text);
             if (reason.len == 0 || !is_race(text)) {
                 strbuf_clear(&reason);
                 strbuf_adds(&reason, text);
@@ -373,6 +392,13 @@ static bool wait_more(struct push *push, struct diag *diag)
     return push->lock >= 0;
 }
 
+/* Let others finish, who change the same refs. */
+static void rest(int tries)
+{
+    struct timespec pause = {.tv_nsec = tries * RACE_NS};
+    (void)nanosleep(&pause, NULL);
+}
+
 /* Read the hub, until it answers or patience ends. */
 static enum err refresh(struct push *push, struct diag *diag)
 {
@@ -424,7 +450,12 @@ static enum err try(struct push *push, bool *again_out, struct diag *diag)
     if (end == END_DONE || end == END_REFUSED) {
         return end == END_DONE ? ERR_OK : ERR_DENIED;
     }
+    push->lost += end == END_LOST ? 1 : 0;
+    if (push->lost > LOST_MAX && !wait_more(push, diag)) {
+        return ERR_UNAVAILABLE;
+    }
     *again_out = true;
+    rest(++push->tries);
     return refresh(push, diag);
 }
 

@@ -56,6 +56,8 @@ enum {
 /* A session that does not begin in this time has never begun: the scheduler
  * could not start it. If it does begin, the fence keeps the order. */
 #define ABSENT_NS (30 * SECOND_NS)
+/* The same with a hub: it is on another machine. The hub keeps the order. */
+#define ABSENT_HUB_NS (2 * SECOND_NS)
 
 /* State of a session in the queue. */
 enum spot {
@@ -391,8 +393,10 @@ static void look_at(const struct turn *turn, struct earlier *earlier)
     }
     read_spot(earlier);
     bool ended = found.state == ATTEMPT_ENDED || found.state == ATTEMPT_LOST;
+    int64_t most_ns =
+        git_hub(turn->queue->agent.git) != NULL ? ABSENT_HUB_NS : ABSENT_NS;
     bool never = found.state == ATTEMPT_NEVER &&
-                 clock_boot_ns() - earlier->since_ns > ABSENT_NS;
+                 clock_boot_ns() - earlier->since_ns > most_ns;
     if ((ended || never) && !is_final(earlier->spot)) {
         earlier->spot = SPOT_OVER;
     }

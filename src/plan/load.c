@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "base/strmap.h"
+#include "plan/load_spec.h"
 #include "plan/twin.h"
 
 #include <string.h>
@@ -59,7 +60,7 @@ struct load_run {
     struct store_limit *labels; /* of workers; "worker LABEL" */
     uint32_t label_count;
     const char *worker; /* see struct load_options; NULL: none */
-    int64_t start_ns; /* see struct load_options */
+    int64_t start_ns;   /* see struct load_options */
     int64_t clock_offset_ns;
     int64_t not_before_ns;
 };
@@ -356,17 +357,6 @@ static void add_store_limits(struct load_run *run)
 
 #define LABEL_PREFIX "worker "
 
-/* The label that a task needs. Files of the machine on which the plan was
- * submitted are there only. */
-static const char *label_of(const struct load_run *run,
-                            const struct plan_task *task)
-{
-    bool hub =
-        task->repo != PLAN_NONE && run->plan->repos[task->repo].url != NULL;
-    return task->settings.worker != NULL || hub ? task->settings.worker
-                                                : run->worker;
-}
-
 /* Return the limit of a label, which is added if it is new. */
 static uint32_t label_limit(struct load_run *run, const char *label)
 {
@@ -461,29 +451,6 @@ static void add_limits(struct load_run *run, struct arena *arena)
     add_store_limits(run);
 }
 
-static struct sched_failure_spec failure_of(const struct plan *plan,
-                                            const struct plan_task *task)
-{
-    static const enum sched_on_failure actions[] = {
-        [PLAN_ON_FAILURE_PARK] = SCHED_PARK,
-        [PLAN_ON_FAILURE_ABORT] = SCHED_ABORT,
-        [PLAN_ON_FAILURE_SKIP] = SCHED_SKIP,
-        [PLAN_ON_FAILURE_ASK] = SCHED_ASK,
-        [PLAN_ON_FAILURE_STOP] = SCHED_STOP,
-    };
-    const struct plan_settings *settings = &task->settings;
-    return (struct sched_failure_spec){
-        .retry_max = settings->retry_max,
-        .backoff_ns = settings->retry_backoff_ns,
-        .backoff_ns_max = settings->retry_backoff_ns_max,
-        .checkpoint_max = settings->checkpoint_max,
-        .rework_max = task->rework_max,
-        .on_failure = actions[settings->on_failure],
-        .optional = settings->optional,
-        .rework_on_failure = plan_reworks_on_failure(plan, task),
-    };
-}
-
 /* Return the units that the task requests, and its use of budgets. */
 static struct sched_use *uses_of(struct load_run *run,
                                  struct arena *arena,
@@ -496,7 +463,7 @@ static struct sched_use *uses_of(struct load_run *run,
                     task->use_count + run->budget_count + 2,
                     sizeof(uses[0]));
     uint32_t count = 0;
-    const char *label = label_of(run, task);
+    const char *label = load_place(run->plan, task, run->worker);
     if (label != NULL) {
         uses[count].limit.v = label_limit(run, label);
         uses[count++].units = 1;
@@ -520,33 +487,6 @@ static struct sched_use *uses_of(struct load_run *run,
     return uses;
 }
 
-static void add_word(struct strbuf *out, const char *text)
-{
-    if (text == NULL) {
-        strbuf_adds(out, " -");
-    } else {
-        strbuf_addf(out, " %zu:%s", strlen(text), text);
-    }
-}
-
-static void add_words(struct strbuf *out, const char *const *words)
-{
-    strbuf_adds(out, " [");
-    for (; *words != NULL; words++) {
-        add_word(out, *words);
-    }
-}
-
-static void add_sandbox(struct strbuf *out, const struct plan_sandbox *sandbox)
-{
-    if (sandbox != NULL) {
-        strbuf_adds(out, sandbox->network ? " network" : " alone");
-        add_words(out, sandbox->write);
-        add_words(out, sandbox->read);
-        add_words(out, sandbox->env);
-    }
-}
-
 /*
  * Tasks can share a session if one command serves all of them: the plan gives
  * them the same command in the same repository. A task with a budget of its own
@@ -563,18 +503,7 @@ static uint32_t batch_key_of(struct load_run *run, uint32_t ix)
         return task->repo; /* never shares a session */
     }
     struct strbuf text = {0};
-    strbuf_addf(&text, "batch %u %u", task->repo, task->agent);
-    add_word(&text, task->run.shell);
-    add_word(&text, task->prepare);
-    add_word(&text, task->prepare_once ? "once" : NULL);
-    add_word(&text, task->prompt);
-    add_word(&text, task->prompt_file);
-    add_sandbox(&text, task->settings.sandbox);
-    add_word(&text, task->settings.worker);
-    for (uint32_t n = 0; task->run.argv != NULL && task->run.argv[n] != NULL;
-         n++) {
-        add_word(&text, task->run.argv[n]);
-    }
+    load_add_alike(&text, task);
     uint32_t key = intern(run->load, strbuf_text(&text));
     strbuf_release(&text);
     return key;
@@ -625,7 +554,7 @@ task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
         .attribute_count = task->attribute_count,
         .uses = uses,
         .use_count = use_count,
-        .failure = failure_of(plan, task),
+        .failure = load_failure(plan, task),
         .rework_to = task->rework_to == PLAN_NONE ? ID_NONE
                                                   : run->tasks[task->rework_to],
         .priority = task->settings.priority,
@@ -957,9 +886,8 @@ uint32_t load_label_count(const struct load_run *run)
     return run->label_count;
 }
 
-struct limit_id load_label(const struct load_run *run,
-                           uint32_t ix,
-                           const char **label_out)
+struct limit_id
+load_label(const struct load_run *run, uint32_t ix, const char **label_out)
 {
     INVARIANT(ix < run->label_count);
     *label_out = run->labels[ix].name + strlen(LABEL_PREFIX);
@@ -969,7 +897,7 @@ struct limit_id load_label(const struct load_run *run,
 const char *load_label_of(const struct load_run *run, uint32_t task)
 {
     INVARIANT(task < run->plan->task_count);
-    return label_of(run, &run->plan->tasks[task]);
+    return load_place(run->plan, &run->plan->tasks[task], run->worker);
 }
 
 uint32_t load_store_limit_count(const struct load_run *run)

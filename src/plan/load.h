@@ -96,9 +96,8 @@ const char *load_store_limit_name(const struct load_run *run,
  * one of them; and the label that a task needs, or NULL.
  */
 uint32_t load_label_count(const struct load_run *run);
-struct limit_id load_label(const struct load_run *run,
-                           uint32_t ix,
-                           const char **label_out);
+struct limit_id
+load_label(const struct load_run *run, uint32_t ix, const char **label_out);
 const char *load_label_of(const struct load_run *run, uint32_t task);
 
 /*

@@ -25,7 +25,7 @@
 
 enum {
     PLAN_ID_BYTES_MAX = 200,
-    PLAN_LABEL_BYTES_MAX = 64, /* of workers */
+    PLAN_LABEL_BYTES_MAX = 64,  /* of workers */
     PLAN_LINE_BYTES_MAX = 1000, /* titles and other one-line strings */
     PLAN_PATH_BYTES_MAX = 4096,
     PLAN_TEXT_BYTES_MAX = 1 << 20, /* issue bodies, prompts */

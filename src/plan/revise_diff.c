@@ -95,7 +95,7 @@ static bool same_worker(const struct pair *pair)
 {
     const char *old = pair->old->settings.worker;
     const char *new = pair->new->settings.worker;
-    return old == new || (old != NULL && new != NULL && strcmp(old, new) == 0);
+    return old == new || (old != NULL && new != NULL &&strcmp(old, new) == 0);
 }
 
 static bool same_setting(const struct pair *pair, size_t ix)

@@ -54,7 +54,7 @@ enum { STORE_RUN_MAX = INT32_MAX };
     FIXED(U32, rules)       /* PLAN_RULES of its plan; 0: before version 5 */  \
     FIXED(BOOL, base_gates) /* its plan has tasks that gate bases */           \
     FIXED(I64, not_before_ns) /* wall clock; 0: none */                        \
-    FIXED(CHARS(65), worker) /* whose machine has its files; "": any */        \
+    FIXED(CHARS(65), worker)  /* whose machine has its files; "": any */       \
     SET(BOOL, finished)                                                        \
     SET(BOOL, paused)                                                          \
     SET(BOOL, cancelled)                                                       \
@@ -180,7 +180,7 @@ struct store_task {
     SET(I64, cached_tokens)                                                    \
     SET(I64, output_tokens)                                                    \
     SET(DOUBLE, usd)                                                           \
-    FIXED(BOOL, confined) /* by a sandbox */                                   \
+    FIXED(BOOL, confined)  /* by a sandbox */                                  \
     SET(CHARS(65), worker) /* that has it; "": the scheduler's own */
 struct store_attempt {
     STORE_ATTEMPT_COLUMNS(STORE_MEMBER, STORE_MEMBER)

@@ -18,10 +18,10 @@ static void close_store(struct store *base)
     struct diag ignored = {0};
     if (base->epoch > 0 && base->broken == ERR_OK && store->link.conn != NULL) {
         /* Else the lease ends by itself. */
-        pg_add_i64(&params, (int64_t)base->epoch);
+        pg_add_text(&params, store->holder);
         (void)!pg_do(&store->link,
                      "UPDATE scheduler SET lease_until = '-infinity'"
-                     " WHERE epoch = $1",
+                     " WHERE holder = $1",
                      &params,
                      NULL,
                      &ignored);
@@ -135,11 +135,8 @@ pg_identify(const char *address, bool make, char id[33], struct diag *diag)
     }
     PGresult *result = NULL;
     if (err == ERR_OK) {
-        result = pg_run(&store->link,
-                        "SELECT id FROM scheduler",
-                        NULL,
-                        &err,
-                        diag);
+        result =
+            pg_run(&store->link, "SELECT id FROM scheduler", NULL, &err, diag);
     }
     if (err == ERR_OK && PQntuples(result) != 1) {
         err = diag_set(diag,

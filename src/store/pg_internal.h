@@ -84,8 +84,11 @@ struct pg_store {
     uint64_t prepared; /* number of the connection that has the
                           statements; 0: none */
     struct store_owner self; /* of the epoch */
+    char holder[40];         /* of the epoch: no other process has it */
     struct store_info head;  /* after the last batch of this epoch */
     bool unknown;            /* whether the batch after `head` was committed */
+    bool done;               /* it was, and the batch is being repeated */
+    struct store_info found; /* the head then */
     struct pg_group *groups; /* of the batch */
     uint32_t group_count;
     uint32_t group_capacity;
@@ -115,6 +118,7 @@ MUST_USE enum err pg_migrate(struct pg_store *store, struct diag *diag);
 #define PG_HEAD                                                                \
     "epoch, engine_ns, wall_ns, last_token, last_event, last_command,"         \
     " last_run, last_sum, writes, id"
+enum { PG_HEAD_COLUMNS = 10 };
 
 /* Read the head from the first row of a result. */
 MUST_USE enum err pg_get_head(struct pg_store *store,
@@ -139,10 +143,17 @@ void pg_forget_batch(struct pg_store *store);
  * it is not the scheduler any more. */
 MUST_USE enum err pg_rejoin(struct pg_store *store, struct diag *diag);
 
-/* The store was taken by another process, or lost writes: never write again. */
-enum err pg_superseded(struct pg_store *store,
-                       const struct store_info *found,
-                       struct diag *diag);
+/* Read the head, and keep others from changing it meanwhile. ERR_CONFLICT,
+ * ERR_CORRUPT: as pg_check_head(). */
+MUST_USE enum err pg_settle_head(struct pg_store *store,
+                                 struct store_info *out,
+                                 struct diag *diag);
+
+/* Check a head that the scheduler has read. ERR_CONFLICT: another process took
+ * the store; ERR_CORRUPT: it lost writes. Then it never writes again. */
+MUST_USE enum err pg_check_head(struct pg_store *store,
+                                const struct store_info *found,
+                                struct diag *diag);
 
 /* --- functions of struct store_ops --- */
 

@@ -15,6 +15,7 @@
 #include "base/crash.h"
 #include "base/duration.h"
 #include "base/invariant.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -175,6 +176,19 @@ static enum err check_tail(struct pg_store *store, struct diag *diag)
     return err;
 }
 
+/* The history of the server that runs the statement: a promoted standby, and a
+ * restored backup, has another one. */
+#define TIMELINE "left(pg_walfile_name(pg_current_wal_lsn()), 8)"
+
+/* What changes with another history: transactions may be lost, and with them
+ * tokens that were used, and sessions that still run. */
+#define ANOTHER "timeline NOT IN ('', " TIMELINE ")"
+#define SET_TIMELINE                                                           \
+    " timeline = " TIMELINE ", last_token = last_token + CASE WHEN " ANOTHER   \
+    " THEN 1000000 ELSE 0 END, quiet_until = CASE WHEN " ANOTHER               \
+    " THEN clock_timestamp() + (worker_lease_ms() + worker_margin_ms())"       \
+    " * interval '1 millisecond' ELSE quiet_until END,"
+
 /* Take the lease if it is free, within a transaction. */
 static enum err take_lease(struct pg_store *store,
                            const struct store_owner *self,
@@ -189,11 +203,13 @@ static enum err take_lease(struct pg_store *store,
     PGresult *result =
         pg_run(&store->link,
                "UPDATE scheduler SET epoch = epoch + 1, writes = writes + 1,"
-               " pid = $1, start_ticks = $2, host = $3, boot_id = $4,"
+               " holder = gen_random_uuid()::text, pid = $1, start_ticks = $2, "
+               "host = $3, boot_id = $4,"
                " taken = clock_timestamp(), beat = clock_timestamp(),"
                " listens = false, commits = 0, commit_ns = 0, trouble = '',"
+               SET_TIMELINE
                " lease_until = " LEASE_UNTIL "," OWN_BACKEND " WHERE NOT " HELD
-               " RETURNING " PG_HEAD,
+               " RETURNING " PG_HEAD ", holder",
                &params,
                &err,
                diag);
@@ -201,6 +217,10 @@ static enum err take_lease(struct pg_store *store,
         err = ERR_BUSY;
     } else if (err == ERR_OK) {
         err = pg_get_head(store, result, &store->head, diag);
+        (void)snprintf(store->holder,
+                       sizeof(store->holder),
+                       "%s",
+                       pg_text(result, 0, PG_HEAD_COLUMNS));
     }
     PQclear(result);
     return err;
@@ -259,11 +279,13 @@ enum err pg_take(struct store *base,
     return err;
 }
 
-enum err pg_superseded(struct pg_store *store,
-                       const struct store_info *found,
-                       struct diag *diag)
+/* Report the process that has the store now, or missing writes. */
+static enum err superseded(struct pg_store *store,
+                           const struct store_info *found,
+                           struct diag *diag)
 {
-    if (found->epoch != store->base.epoch) {
+    if (found->epoch >= store->base.epoch &&
+        found->writes >= store->head.writes) {
         (void)diag_set(diag,
                        ERR_CONFLICT,
                        "another process has become the scheduler "
@@ -274,58 +296,110 @@ enum err pg_superseded(struct pg_store *store,
     }
     (void)diag_set(diag,
                    ERR_CORRUPT,
-                   "the store %s has lost the last %" PRIu64
-                   " writes that it had acknowledged: a standby without them "
-                   "became the server, or a backup was restored; start sluice "
-                   "again to continue without them",
+                   "the store %s has lost acknowledged writes (it has %" PRIu64
+                   ", %" PRIu64 " were acknowledged): a standby without them "
+                   "became the server, or a backup was restored; sessions of "
+                   "the lost writes may still run; start sluice again to "
+                   "continue without these writes",
                    store->link.shown,
-                   store->head.writes - found->writes);
+                   found->writes,
+                   store->head.writes);
     return store_give_up(&store->base, ERR_CORRUPT, diag);
+}
+
+enum err pg_check_head(struct pg_store *store,
+                       const struct store_info *found,
+                       struct diag *diag)
+{
+    bool lost =
+        found->epoch < store->base.epoch || found->writes < store->head.writes;
+    return lost || found->epoch != store->base.epoch
+               ? superseded(store, found, diag)
+               : ERR_OK;
+}
+
+enum err pg_settle_head(struct pg_store *store,
+                        struct store_info *out,
+                        struct diag *diag)
+{
+    struct pg_params params = {0};
+    enum err err = pg_link_need(&store->link, diag);
+    if (err != ERR_OK) {
+        return err == ERR_UNAVAILABLE ? ERR_BUSY : err;
+    }
+    pg_add_text(&params, store->holder);
+    PGresult *result =
+        pg_run(&store->link,
+               "SELECT " PG_HEAD ", holder = $1 FROM scheduler FOR UPDATE",
+               &params,
+               &err,
+               diag);
+    if (err == ERR_OK) {
+        err = pg_get_head(store, result, out, diag);
+    }
+    if (err == ERR_OK && !pg_bool(result, 0, PG_HEAD_COLUMNS)) {
+        err = superseded(store, out, diag);
+    } else if (err == ERR_OK) {
+        err = pg_check_head(store, out, diag);
+    }
+    PQclear(result);
+    return err;
+}
+
+/* Renew the lease of this process, with what else is to be set. The head must
+ * be its own, and have all writes that were acknowledged. */
+static enum err renew(struct pg_store *store,
+                      const char *sets,
+                      struct pg_params *params,
+                      struct diag *diag)
+{
+    struct strbuf sql = {0};
+    int64_t rows = 0;
+    int first = params->count + 1;
+    pg_add_i64(params, (int64_t)store->base.epoch);
+    pg_add_text(params, store->holder);
+    pg_add_i64(params, (int64_t)store->head.writes);
+    strbuf_addf(&sql,
+                "UPDATE scheduler SET lease_until = " LEASE_UNTIL
+                ",%s" OWN_BACKEND
+                " WHERE epoch = $%d AND holder = $%d AND writes >= $%d",
+                sets,
+                first,
+                first + 1,
+                first + 2);
+    enum err err = pg_do(&store->link, strbuf_text(&sql), params, &rows, diag);
+    strbuf_release(&sql);
+    if (err == ERR_OK && rows != 1) {
+        struct store_info found = {0};
+        err = pg_settle_head(store, &found, diag);
+        err = err == ERR_OK ? ERR_BUSY : err; /* it has just changed */
+    }
+    return err;
 }
 
 enum err pg_rejoin(struct pg_store *store, struct diag *diag)
 {
     struct pg_params params = {0};
-    int64_t rows = 0;
-    pg_add_i64(&params, (int64_t)store->base.epoch);
-    enum err err = pg_do(&store->link,
-                         "UPDATE scheduler SET lease_until = " LEASE_UNTIL
-                         "," OWN_BACKEND " WHERE epoch = $1",
-                         &params,
-                         &rows,
-                         diag);
-    if (err == ERR_OK && rows != 1) {
-        err = ERR_CONFLICT; /* the batch finds out by whom */
-    }
-    return err;
+    return renew(store, "", &params, diag);
 }
 
 enum err pg_beat(struct store *base, const char *trouble, struct diag *diag)
 {
     struct pg_store *store = (struct pg_store *)base;
     struct pg_params params = {0};
-    int64_t rows = 0;
     char shown[sizeof(store->self.trouble)];
     (void)snprintf(shown, sizeof(shown), "%s", trouble);
-    pg_add_i64(&params, (int64_t)base->epoch);
+    utf8_repair(shown, strlen(shown)); /* a character may be cut */
     pg_add_i64(&params, (int64_t)base->commits);
     pg_add_i64(&params, (int64_t)base->commit_ns);
     pg_add_text(&params, shown);
     enum err err = pg_link_need(&store->link, diag);
     if (err == ERR_OK) {
-        err = pg_do(&store->link,
-                    "UPDATE scheduler SET lease_until = " LEASE_UNTIL
-                    ", beat = clock_timestamp(), commits = $2, commit_ns = $3,"
-                    " trouble = $4," OWN_BACKEND " WHERE epoch = $1",
+        err = renew(store,
+                    " beat = clock_timestamp(), commits = $1, commit_ns = $2,"
+                    " trouble = $3,",
                     &params,
-                    &rows,
                     diag);
-    }
-    if (err == ERR_OK && rows != 1) {
-        (void)diag_set(diag,
-                       ERR_CONFLICT,
-                       "another process has become the scheduler");
-        return store_give_up(base, ERR_CONFLICT, diag);
     }
     return err == ERR_UNAVAILABLE ? ERR_BUSY : err;
 }

@@ -268,8 +268,8 @@ pg_prune(struct store *base, const struct store_prune *prune, struct diag *diag)
     struct pg_store *store = (struct pg_store *)base;
     INVARIANT(store->writing);
     INVARIANT(prune->first <= prune->last || prune->part == STORE_PRUNE_RUN);
-    enum err err = pg_flush(store, diag);
-    if (err != ERR_OK) {
+    enum err err = store->done ? ERR_OK : pg_flush(store, diag);
+    if (err != ERR_OK || store->done) {
         return err;
     }
     memset(store->known, 0, sizeof(store->known));

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/invariant.h"
+#include "base/mem.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -83,6 +85,10 @@ enum err pg_hold(struct store *base, struct store_info *out, struct diag *diag)
         err = pg_get_head(store, result, out, diag);
     }
     PQclear(result);
+    if (err == ERR_OK && base->epoch > 0 && out->epoch <= base->epoch) {
+        err = pg_check_head(store, out, diag); /* the caller compares greater
+                                                  ones */
+    }
     if (err != ERR_OK && store->held) {
         pg_let_go(base);
     }
@@ -239,11 +245,15 @@ static enum err copy_rows(struct pg_store *store,
 static void
 add_literal(struct strbuf *sql, struct pg_store *store, const char *text)
 {
+    char *valid = mem_strdup(text);
+    size_t len = strlen(valid);
+    utf8_repair(valid, len);
     char *literal = store->link.conn != NULL
-                        ? PQescapeLiteral(store->link.conn, text, strlen(text))
+                        ? PQescapeLiteral(store->link.conn, valid, len)
                         : NULL;
     strbuf_adds(sql, literal != NULL ? literal : "NULL");
     PQfreemem(literal);
+    mem_free(valid);
 }
 
 /* Append the condition on table run that selects the query's runs. */

@@ -13,8 +13,12 @@
 
 enum { SCHEMA = ARRAY_COUNT(steps) };
 
-/* Held while the schema is being made, so that one process makes it. */
-#define MAKING "SELECT pg_advisory_xact_lock(hashtext('sluice schema'))"
+/* Held while the schema is being made, so that one process makes it. Within a
+ * transaction the server notices what others have made when it opens a table:
+ * without the second statement, the new schema would not be found. */
+#define MAKING                                                                 \
+    "SELECT pg_advisory_xact_lock(hashtext('sluice schema'));"                 \
+    " SELECT nspname FROM pg_catalog.pg_namespace LIMIT 0"
 
 int pg_schema_version(void)
 {

@@ -56,7 +56,8 @@ static const struct {
     " writes = $8, beat = clock_timestamp(), lease_until = greatest("          \
     "lease_until, clock_timestamp() + coalesce(nullif("                        \
     "current_setting('sluice.lease', true), ''), '5000')::float8"              \
-    " * interval '1 millisecond') WHERE epoch = $9 AND writes = $8 - 1"
+    " * interval '1 millisecond')"                                             \
+    " WHERE epoch = $9 AND writes = $8 - 1 AND holder = $10"
 
 /* What was assigned to a worker goes with the end of its attempt. */
 #define WORK_DROP                                                              \
@@ -80,19 +81,6 @@ void pg_forget_batch(struct pg_store *store)
     }
     store->group_count = 0;
     new_segment(store);
-}
-
-enum err
-pg_begin_batch(struct store *base, struct store_info *out, struct diag *diag)
-{
-    struct pg_store *store = (struct pg_store *)base;
-    (void)diag;
-    INVARIANT(!store->writing && !store->held && !store->open);
-    INVARIANT(base->epoch > 0 && base->broken == ERR_OK);
-    INVARIANT(store->head.epoch == base->epoch && store->group_count == 0);
-    *out = store->head;
-    store->writing = true;
-    return ERR_OK;
 }
 
 static struct pg_group *
@@ -124,6 +112,9 @@ enum err pg_put(struct store *base,
     struct pg_store *store = (struct pg_store *)base;
     (void)diag;
     INVARIANT(store->writing);
+    if (store->done) {
+        return ERR_OK;
+    }
     strbuf_clear(&store->text);
     pg_add_key(&store->text, kind, row);
     if (store->text.len > 0) {
@@ -151,6 +142,9 @@ enum err pg_find_run(struct store *base, uint32_t number, struct diag *diag)
 {
     struct pg_store *store = (struct pg_store *)base;
     INVARIANT(store->writing && number > 0);
+    if (store->done) {
+        return ERR_OK;
+    }
     for (uint32_t ix = 0; ix < PG_KNOWN_RUNS; ix++) {
         if (store->known[ix] == number) {
             return ERR_OK;
@@ -321,6 +315,7 @@ static bool send_head(struct pg_store *store, const struct store_info *info)
     pg_add_i64(&params, (int64_t)info->last_run);
     pg_add_i64(&params, (int64_t)info->writes);
     pg_add_i64(&params, (int64_t)info->epoch);
+    pg_add_text(&params, store->holder);
     return PQsendQueryPrepared(store->link.conn,
                                "head_set",
                                params.count,
@@ -423,28 +418,38 @@ static void roll_back(struct pg_store *store)
  */
 static enum err settle(struct pg_store *store, bool *done, struct diag *diag)
 {
-    enum err err = ERR_OK;
-    struct store_info found = {0};
     *done = false;
-    PGresult *result = pg_run(&store->link,
-                              "SELECT " PG_HEAD " FROM scheduler FOR UPDATE",
-                              NULL,
-                              &err,
-                              diag);
-    if (err == ERR_OK) {
-        err = pg_get_head(store, result, &found, diag);
-    }
-    PQclear(result);
+    enum err err = pg_settle_head(store, &store->found, diag);
     if (err != ERR_OK) {
         return err;
     }
-    if (found.epoch != store->base.epoch || found.writes < store->head.writes) {
-        return pg_superseded(store, &found, diag);
-    }
-    INVARIANT(found.writes <= store->head.writes + 1);
-    *done = store->unknown && found.writes == store->head.writes + 1;
+    INVARIANT(store->found.writes <= store->head.writes + 1);
+    *done = store->unknown && store->found.writes == store->head.writes + 1;
     store->unknown = false;
     return ERR_OK;
+}
+
+/* --- batches ------------------------------------------------------------ */
+
+/*
+ * A batch whose outcome was unknown is given again. If it was committed,
+ * nothing of it is sent, and its end only checks that it is the same one.
+ */
+enum err
+pg_begin_batch(struct store *base, struct store_info *out, struct diag *diag)
+{
+    struct pg_store *store = (struct pg_store *)base;
+    enum err err = ERR_OK;
+    INVARIANT(!store->writing && !store->held && !store->open);
+    INVARIANT(base->epoch > 0 && base->broken == ERR_OK);
+    INVARIANT(store->head.epoch == base->epoch && store->group_count == 0);
+    INVARIANT(!store->done);
+    if (store->unknown) {
+        err = settle(store, &store->done, diag);
+    }
+    *out = store->head;
+    store->writing = err == ERR_OK;
+    return err;
 }
 
 /* Send the batch once and commit it. */
@@ -453,15 +458,23 @@ static enum err try_batch(struct pg_store *store,
                           struct diag *diag)
 {
     bool done = false;
+    uint64_t number = store->link.number;
     enum err err = need_writer(store, diag);
+    if (err == ERR_OK && store->open && store->link.number != number) {
+        /* What was sent before is gone. */
+        err = diag_set(diag,
+                       ERR_BUSY,
+                       "%s: the connection is lost",
+                       store->link.shown);
+        store->open = false;
+    }
     if (err == ERR_OK && store->unknown) {
         err = settle(store, &done, diag);
     }
     if (err == ERR_OK && !done) {
         err = send_batch(store, info, diag);
     }
-    if (err == ERR_NOT_FOUND || (err == ERR_CONFLICT && !store->open)) {
-        /* The head is another one, or the lease is another's. */
+    if (err == ERR_NOT_FOUND) { /* the head is another one */
         roll_back(store);
         err = settle(store, &done, diag);
         INVARIANT(err != ERR_OK || !done);
@@ -486,15 +499,37 @@ static enum err try_batch(struct pg_store *store,
     return err;
 }
 
-enum err pg_end_batch(struct store *base,
-                      const struct store_info *info,
-                      struct diag *diag)
+/* The end of a batch that is in the store already. */
+static enum err end_again(struct pg_store *store,
+                          const struct store_info *info,
+                          struct diag *diag)
 {
-    struct pg_store *store = (struct pg_store *)base;
-    INVARIANT(store->writing);
-    INVARIANT(info == NULL || info->epoch == base->epoch);
+    const struct store_info *found = &store->found;
+    store->done = false;
+    store->head = *found;
+    if (info == NULL) {
+        return ERR_OK; /* the caller has the error */
+    }
+    bool same = info->writes == found->writes &&
+                info->last_event == found->last_event &&
+                info->last_sum == found->last_sum &&
+                info->last_token == found->last_token &&
+                info->last_command == found->last_command &&
+                info->last_run == found->last_run &&
+                info->engine_ns == found->engine_ns;
+    return same ? ERR_OK
+                : diag_set(diag,
+                           ERR_CONFLICT,
+                           "the batch before this one was committed");
+}
+
+/* Send the batch, again if the connection breaks. */
+static enum err write_batch(struct pg_store *store,
+                            const struct store_info *info,
+                            struct diag *diag)
+{
     enum err err = ERR_OK;
-    bool again = info != NULL;
+    bool again = true;
     for (int tries = 0; tries < TRIES && again; tries++) {
         /* What prune() did is gone with the connection: then the caller must
          * begin anew. */
@@ -505,8 +540,25 @@ enum err pg_end_batch(struct store *base,
             store->open = false;
         }
     }
-    roll_back(store);
+    return err;
+}
+
+enum err pg_end_batch(struct store *base,
+                      const struct store_info *info,
+                      struct diag *diag)
+{
+    struct pg_store *store = (struct pg_store *)base;
+    INVARIANT(store->writing);
+    INVARIANT(info == NULL || info->epoch == base->epoch);
+    enum err err = ERR_OK;
     store->writing = false;
+    if (store->done) {
+        return end_again(store, info, diag);
+    }
+    if (info != NULL) {
+        err = write_batch(store, info, diag);
+    }
+    roll_back(store);
     pg_forget_batch(store);
     if (info != NULL && err == ERR_OK) {
         INVARIANT(!store->unknown);

@@ -132,12 +132,9 @@ static enum err make_all(const char *path, struct diag *diag)
         *at = '/';
     }
     mem_free(copy);
-    return error == 0 ? ERR_OK
-                      : diag_set(diag,
-                                 ERR_IO,
-                                 "create %s: %s",
-                                 path,
-                                 strerror(error));
+    return error == 0
+               ? ERR_OK
+               : diag_set(diag, ERR_IO, "create %s: %s", path, strerror(error));
 }
 
 /* Find a store in PostgreSQL. */

@@ -4,8 +4,8 @@
  * worker those of its sessions.
  *
  * One JSON object per line comes in, one per line goes out, in the order of the
- * answers. The socket is in a directory of the home (mode 0600), and accepts only
- * processes of the same user or of root.
+ * answers. The socket is in a directory of the home (mode 0600), and accepts
+ * only processes of the same user or of root.
  */
 #ifndef WORK_CONTROL_SOCKET_H
 #define WORK_CONTROL_SOCKET_H

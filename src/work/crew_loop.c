@@ -133,8 +133,8 @@ static enum err lock_home(struct crew_loop *loop, struct diag *diag)
     if (err == ERR_OK &&
         pread(fd, loop->home_id, ID_BYTES - 1, 0) != ID_BYTES - 1) {
         err = make_id(loop->home_id, diag);
-        if (err == ERR_OK && pwrite(fd, loop->home_id, ID_BYTES - 1, 0) !=
-                                 ID_BYTES - 1) {
+        if (err == ERR_OK &&
+            pwrite(fd, loop->home_id, ID_BYTES - 1, 0) != ID_BYTES - 1) {
             err = diag_set(diag, ERR_IO, "write %s: %s", home, strerror(errno));
         }
     }
@@ -166,6 +166,10 @@ on_lease(void *ctx, uint64_t generation, int64_t until_ns, int64_t grace_ns)
     struct strbuf path = {0};
     add_lease_path(&path, loop, generation);
     int error = lease_write(strbuf_text(&path), &lease);
+    if (error != 0 && generation != loop->generation) {
+        /* What it has may be of an earlier boot, and look valid. */
+        (void)unlink(strbuf_text(&path));
+    }
     if (error != 0) {
         struct strbuf text = {0};
         strbuf_addf(&text,
@@ -386,14 +390,11 @@ static enum err open_uv(struct crew_loop *loop, struct diag *diag)
         loop->signals[ix].data = loop;
         error = uv_signal_init(&loop->uv, &loop->signals[ix]);
         if (error == 0) {
-            error =
-                uv_signal_start(&loop->signals[ix], on_signal, signals[ix]);
+            error = uv_signal_start(&loop->signals[ix], on_signal, signals[ix]);
         }
     }
     if (error == 0 && loop->options.parent_fd >= 0) {
-        error = uv_poll_init(&loop->uv,
-                             &loop->parent,
-                             loop->options.parent_fd);
+        error = uv_poll_init(&loop->uv, &loop->parent, loop->options.parent_fd);
         loop->parent.data = loop;
         if (error == 0) {
             must(uv_poll_start(&loop->parent, UV_READABLE, on_parent));

@@ -169,9 +169,8 @@ static enum err ask(struct far_log *log, bool *more_out, struct diag *diag)
         &err,
         diag);
     if (err == ERR_OK && PQntuples(result) == 0) {
-        err = diag_set(diag,
-                       ERR_NOT_FOUND,
-                       "its log is on no machine any more");
+        err =
+            diag_set(diag, ERR_NOT_FOUND, "its log is on no machine any more");
     } else if (err == ERR_OK) {
         int64_t start = pg_i64(result, 0, 0);
         if (start >= 0 && start <= log->size) {

@@ -16,7 +16,8 @@
 
 struct far_log;
 
-/* Open the log of an attempt. ERR_NOT_FOUND: the store has no other machines. */
+/* Open the log of an attempt. ERR_NOT_FOUND: the store has no other machines.
+ */
 MUST_USE enum err far_log_open(struct far_log **out,
                                const struct store_place *place,
                                uint64_t token,

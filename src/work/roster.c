@@ -40,6 +40,7 @@ struct job {
     char *messages; /* to be said */
     enum phase phase;
     enum work_want want;
+    bool known;        /* this process has its order, or had it */
     bool begun;        /* it was reported as started before this process */
     bool want_due;     /* `want` is to be said */
     bool said;         /* the turn has it: `body` ... */
@@ -205,6 +206,7 @@ void roster_assign(struct roster *roster, const struct work_order *order)
     struct strbuf body = {0};
     wire_add_order(&body, order);
     job->body = body.text;
+    job->known = true;
     mem_set_text(&job->label, order->where.label);
     mem_set_text(&job->near, order->where.near);
 }
@@ -449,8 +451,8 @@ static uint32_t say_moves(struct roster *roster, struct jsonw *json)
     jsonw_array(json, "moves");
     for (uint32_t ix = 0; ix < roster->job_count; ix++) {
         struct job *job = &roster->jobs[ix];
-        struct post *post =
-            is_stranded(roster, job) ? choose(roster, job) : NULL;
+        bool movable = job->known && is_stranded(roster, job);
+        struct post *post = movable ? choose(roster, job) : NULL;
         if (post == NULL) {
             continue;
         }
@@ -462,6 +464,26 @@ static uint32_t say_moves(struct roster *roster, struct jsonw *json)
         jsonw_text(json, "worker", post->name);
         jsonw_text(json, "instance", post->instance);
         jsonw_object_end(json);
+    }
+    jsonw_array_end(json);
+    return count;
+}
+
+/* Take back what an earlier scheduler has assigned in vain: where it may run is
+ * in its order, which the engine then gives again. */
+static uint32_t say_recalls(struct roster *roster, struct jsonw *json)
+{
+    uint32_t count = 0;
+    jsonw_array(json, "recalls");
+    for (uint32_t ix = 0; ix < roster->job_count; ix++) {
+        const struct job *job = &roster->jobs[ix];
+        if (!job->known && is_stranded(roster, job)) {
+            count++;
+            jsonw_object(json, NULL);
+            jsonw_int(json, "token", (int64_t)job->token);
+            jsonw_text(json, "from_worker", job->worker);
+            jsonw_object_end(json);
+        }
     }
     jsonw_array_end(json);
     return count;
@@ -522,6 +544,7 @@ void roster_say(struct roster *roster, struct strbuf *out)
     jsonw_int(&json, "epoch", (int64_t)roster->options.epoch);
     uint32_t count = say_orders(roster, &json);
     count += say_moves(roster, &json);
+    count += say_recalls(roster, &json);
     count += say_wants(roster, &json);
     count += say_answers(roster, &json);
     if (count > 0 || !roster->heard) {
@@ -560,6 +583,8 @@ static void settle_said(struct roster *roster, bool heard)
         struct job *job = &roster->jobs[ix];
         if (heard && job->said) {
             job->phase = JOB_PLACED;
+        } else if (job->phase == JOB_NEW) {
+            mem_set_text(&job->worker, NULL); /* it is placed once more */
         }
         job->want_due = job->want_due && !(heard && job->want_said);
         job->want_said = false;
@@ -732,8 +757,7 @@ static void hear_requests(struct roster *roster, const json_t *array)
     }
 }
 
-enum err
-roster_hear(struct roster *roster, const char *text, struct diag *diag)
+enum err roster_hear(struct roster *roster, const char *text, struct diag *diag)
 {
     if (text == NULL) {
         roster->failed = true;

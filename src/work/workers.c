@@ -73,8 +73,7 @@ static const char *own_labels(const char *labels, const char *name)
     return rest[0] == ',' ? rest + 1 : rest;
 }
 
-static void
-give(const PGresult *result, int row, workers_fn fn, void *ctx)
+static void give(const PGresult *result, int row, workers_fn fn, void *ctx)
 {
     struct strbuf why = {0};
     const char *trouble = pg_text(result, row, 8);
@@ -109,10 +108,8 @@ give(const PGresult *result, int row, workers_fn fn, void *ctx)
     strbuf_release(&why);
 }
 
-enum err workers_list(const char *address,
-                      workers_fn fn,
-                      void *ctx,
-                      struct diag *diag)
+enum err
+workers_list(const char *address, workers_fn fn, void *ctx, struct diag *diag)
 {
     if (!store_has_workers(address)) {
         return ERR_OK;

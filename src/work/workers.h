@@ -29,10 +29,8 @@ typedef void (*workers_fn)(void *ctx, const struct workers_row *row);
 
 /* Call `fn` for each worker of a store, by name. A store in a directory has
  * none. */
-MUST_USE enum err workers_list(const char *address,
-                               workers_fn fn,
-                               void *ctx,
-                               struct diag *diag);
+MUST_USE enum err
+workers_list(const char *address, workers_fn fn, void *ctx, struct diag *diag);
 
 /* Have a worker drain. ERR_NOT_FOUND: there is no such worker. */
 MUST_USE enum err

@@ -4,6 +4,7 @@
 #include "base/macros.h"
 #include "base/mem.h"
 #include "store/pg_link.h"
+#include "tests/contract/server.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -34,46 +35,22 @@ static char *make_directory(void)
 
 /* --- a server ----------------------------------------------------------- */
 
-/* The server of this program, which ends with it: its standard input is a pipe
- * that the kernel closes. */
-static char server_address[256];
-
-/* Start the server at the first use. */
+/* The address of this program's server, which starts at the first use. */
 static const char *need_server(void)
 {
+    static struct server *server;
     const char *given = getenv("SLUICE_TEST_POSTGRES");
     if (given != NULL && given[0] != '\0') {
         return given;
     }
-    if (server_address[0] != '\0') {
-        return server_address;
+    if (server == NULL) {
+        server = server_start(NULL);
     }
-    int in[2];
-    int out[2];
-    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        (void)dup2(in[0], STDIN_FILENO);
-        (void)dup2(out[1], STDOUT_FILENO);
-        (void)execl("tests/support/postgres", "postgres", (char *)NULL);
-        _exit(127);
-    }
-    (void)close(in[0]);
-    (void)close(out[1]);
-    FILE *file = fdopen(out[0], "r");
-    assert_non_null(file);
-    if (fgets(server_address, sizeof(server_address), file) == NULL) {
-        fail_msg("tests/support/postgres has started no server");
-    }
-    server_address[strcspn(server_address, "\n")] = '\0';
-    (void)fclose(file);
-    return server_address;
+    return server_address(server);
 }
 
 /* Run statements on the schema of a fixture. */
-static void change_schema(const struct fixture *fixture, const char *sql)
+void fixture_sql(const struct fixture *fixture, const char *sql)
 {
     struct pg_link link;
     struct diag diag = {0};
@@ -85,13 +62,14 @@ static void change_schema(const struct fixture *fixture, const char *sql)
     pg_link_release(&link);
 }
 
-static char *make_address(void)
+char *fixture_address_at(const char *server)
 {
     static unsigned count;
     struct strbuf address = {0};
     strbuf_addf(&address,
-                "%s?options=-csluice.schema%%3Dtest_%d_%u",
-                need_server(),
+                "%s%soptions=-csluice.schema%%3Dtest_%d_%u",
+                server,
+                strchr(server, '?') != NULL ? "&" : "?",
                 (int)getpid(),
                 ++count);
     return address.text;
@@ -109,7 +87,7 @@ struct fixture *fixture_new(enum backend backend)
         fixture->dir = make_directory();
         break;
     case BACKEND_POSTGRES:
-        fixture->address = make_address();
+        fixture->address = fixture_address_at(need_server());
         break;
     }
     return fixture;
@@ -135,10 +113,10 @@ void fixture_free(struct fixture *fixture)
         remove_directory(fixture->dir);
     }
     if (fixture->address != NULL) {
-        change_schema(fixture,
-                      "DO $$ BEGIN EXECUTE format("
-                      "'DROP SCHEMA IF EXISTS %I CASCADE',"
-                      " current_setting('search_path')); END $$");
+        fixture_sql(fixture,
+                    "DO $$ BEGIN EXECUTE format("
+                    "'DROP SCHEMA IF EXISTS %I CASCADE',"
+                    " current_setting('search_path')); END $$");
     }
     store_memory_db_free(fixture->db);
     mem_free(fixture->address);
@@ -232,8 +210,7 @@ void fixture_lose_lock(struct fixture *fixture)
         return;
     }
     if (fixture->backend == BACKEND_POSTGRES) {
-        change_schema(fixture,
-                      "UPDATE scheduler SET lease_until = '-infinity'");
+        fixture_sql(fixture, "UPDATE scheduler SET lease_until = '-infinity'");
         return;
     }
     /* Whoever opens the name from now on finds another file. */

@@ -71,6 +71,12 @@ int fixture_tear_down(void **state);
         .teardown_func = fixture_tear_down,                                    \
     }
 
+/* An address with a schema of its own at a server; the caller frees it. */
+char *fixture_address_at(const char *server);
+
+/* Run statements on the schema of a fixture in PostgreSQL. */
+void fixture_sql(const struct fixture *fixture, const char *sql);
+
 /* The address for store_open(); not of BACKEND_MEMORY. */
 const char *fixture_address(const struct fixture *fixture);
 

@@ -7,9 +7,11 @@
 
 A hub is reached as a file, unless its URL is changed."""
 
+import http.server
 import os
 import pathlib
 import subprocess
+import threading
 
 import tap
 from gits import ENV, Repo
@@ -100,7 +102,7 @@ class Machine:
         return list(map(str, words))
 
     def start(self, kind, token, group, *more, command=None, env=None):
-        """Start a call."""
+        """Start a call, in a process group of its own."""
         words = self.words(kind, token, group, *more, command=command)
         folder = self.home / f"attempt-{token}"
         with open(folder / "log", "ab") as log:
@@ -109,6 +111,7 @@ class Machine:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                start_new_session=True,
                 env={
                     **ENV,
                     "SLUICE_RESULT": str(folder / "result"),
@@ -134,3 +137,144 @@ class Machine:
         """The log of a call."""
         path = self.home / f"attempt-{token}" / "log"
         return path.read_text(encoding="utf-8", errors="replace")
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Passes requests to `git http-backend`, or fails as it is told."""
+
+    def log_message(self, *_):  # pylint: disable=arguments-differ
+        pass
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        """Read refs."""
+        self.answer(b"")
+
+    def do_POST(self):  # pylint: disable=invalid-name
+        """Fetch or push."""
+        length = int(self.headers.get("Content-Length", "0"))
+        self.answer(self.rfile.read(length))
+
+    def answer(self, body):
+        """Answer as the server's plan says."""
+        path, _, query = self.path.partition("?")
+        push = "git-receive-pack" in self.path
+        fate = self.server.web.fate(push and self.command == "POST")
+        if isinstance(fate, int):
+            self.send_error(fate)
+            return
+        if fate == "drop":
+            self.close_connection = True
+            self.connection.close()
+            return
+        done = subprocess.run(
+            ["git", "http-backend"],
+            input=body,
+            stdout=subprocess.PIPE,
+            check=False,
+            env={
+                **ENV,
+                "CONTENT_LENGTH": str(len(body)),
+                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "GIT_PROJECT_ROOT": str(self.server.web.folder),
+                "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+                "HTTP_CONTENT_ENCODING": self.headers.get(
+                    "Content-Encoding", ""
+                ),
+                "PATH_INFO": path,
+                "QUERY_STRING": query,
+                "REMOTE_ADDR": "127.0.0.1",
+                "REMOTE_USER": "test",
+                "REQUEST_METHOD": self.command,
+            },
+        )
+        if fate == "lose":  # it has happened, but nobody learns of it
+            self.close_connection = True
+            self.connection.close()
+            return
+        head, _, text = done.stdout.partition(b"\r\n\r\n")
+        lines = dict(h.split(": ", 1) for h in head.decode().split("\r\n"))
+        status = lines.pop("Status", "200 OK")
+        self.send_response(int(status.split()[0]))
+        for name, value in lines.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+
+class Web:
+    """A web server on loopback for the repositories of a folder. `fates` gets
+    the number of a push and returns None, a status, "drop" (before) or "lose"
+    (after it has happened)."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.fates = lambda push: None
+        self.always = None  # the same for every request
+        self.pushes = 0
+        self.port = 0
+        self.server = None
+        self.start()
+
+    def fate(self, push):
+        """What becomes of a request."""
+        if self.always is not None:
+            return self.always
+        self.pushes += push
+        return self.fates(self.pushes) if push else None
+
+    def start(self):
+        """Listen, on the same port as before."""
+        address = ("127.0.0.1", self.port)
+        self.server = http.server.ThreadingHTTPServer(address, Handler)
+        self.server.daemon_threads = True
+        self.server.web = self
+        self.port = self.server.server_address[1]
+        threading.Thread(
+            target=self.server.serve_forever, args=(0.02,), daemon=True
+        ).start()
+
+    def stop(self):
+        """No longer listen."""
+        if self.server is not None:
+            self.server.shutdown()
+            self.server.server_close()
+            self.server = None
+
+    def url(self, name):
+        """The URL of a repository."""
+        return f"http://127.0.0.1:{self.port}/{name}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+# Stands in for ssh: runs the command here, or fails as a file tells it to.
+SSH = r"""#!/bin/sh
+here=${0%/*}
+while [ $# -gt 2 ]; do shift; done
+echo "$1 $2" >>"$here/calls"
+if [ -e "$here/fails" ]; then
+    cat "$here/fails" >&2
+    exit 255
+fi
+exec sh -c "$2"
+"""
+
+
+def ssh(folder, text=None):
+    """Write the stand-in; its path. `text`: it fails, and says so."""
+    path = folder / "ssh"
+    if not path.exists():
+        path.write_text(SSH, encoding="utf-8")
+        path.chmod(0o755)
+    fails = folder / "fails"
+    if text is None:
+        fails.unlink(missing_ok=True)
+    else:
+        fails.write_text(text, encoding="utf-8")
+    return path

@@ -6,9 +6,12 @@
  */
 #include "exec/exec.h"
 
+#include "base/clock.h"
+#include "base/duration.h"
 #include "base/macros.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "exec/lease.h"
 #include "exec/record.h"
 #include "tests/unit/exec_fixture.h"
 
@@ -228,6 +231,37 @@ static void prepare_runs_first_and_its_failure_is_the_end(void **state)
     request.argc = 1;
     argv[0] = "/no/such/program";
     expect_spawn_error(fixture, &request, ENOENT, "cannot run");
+}
+
+/* A session runs while its lease does, and ends with it, however long its grace
+ * is; and without a lease at once. */
+static void a_session_ends_with_the_lease_of_its_worker(void **state)
+{
+    struct exec_fixture *fixture = *state;
+    const char *argv[4];
+    char dir[128];
+    char path[128];
+    (void)snprintf(dir, sizeof(dir), "%s", exec_fixture_path(fixture, "1"));
+    (void)snprintf(path, sizeof(path), "%s", exec_fixture_path(fixture, "l"));
+    struct exec_request request =
+        exec_fixture_request(fixture, dir, argv, "echo on; exit 4");
+    struct lease lease = {.until_ns = INT64_MAX};
+    assert_int_equal(lease_write(path, &lease), 0);
+    request.lease = path;
+    assert_int_equal(exec_fixture_run(fixture, &request).code, 4);
+    request.id = ++fixture->last_id;
+    dir[strlen(dir) - 1] = '2';
+    argv[2] = "trap '' TERM; echo on; while :; do sleep 0.01; done";
+    request.grace_ns = 1000 * SECOND_NS;
+    lease.until_ns = clock_boot_ns() + 100 * MS_NS;
+    assert_int_equal(lease_write(path, &lease), 0);
+    struct attempt_exit exit = exec_fixture_run(fixture, &request);
+    assert_int_equal(exit.cause, ATTEMPT_LEASE);
+    assert_int_equal(exit.signal, SIGKILL);
+    request.id = ++fixture->last_id;
+    dir[strlen(dir) - 1] = '3';
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(exec_fixture_run(fixture, &request).cause, ATTEMPT_LEASE);
 }
 
 /* How many times the sessions have run: each adds a line to `witness`. */
@@ -572,6 +606,7 @@ int main(void)
         CASE(what_cannot_be_started_says_why),
         CASE(a_program_is_searched_in_the_path_of_the_session),
         CASE(prepare_runs_first_and_its_failure_is_the_end),
+        CASE(a_session_ends_with_the_lease_of_its_worker),
         CASE(started_twice_it_runs_once),
         CASE(raced_by_two_servers_each_attempt_runs_once),
         CASE(a_fenced_attempt_never_runs),

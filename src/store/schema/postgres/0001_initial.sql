@@ -2,11 +2,15 @@
 -- columns mean. Numbers without a sign are stored as the signed number of the
 -- same bits; texts are compared byte by byte.
 
--- The right to write (docs/machines.md), and the last numbers of all.
+-- The right to write (docs/machines.md), and the last numbers of all. Another
+-- `timeline` of the server means that a standby was promoted, or a backup
+-- restored: the last transactions may be gone, and no order is given until
+-- `quiet_until`, when all sessions that are not known here have ended.
 CREATE TABLE scheduler (
     one bigint PRIMARY KEY CHECK (one = 1),
     id text COLLATE "C" NOT NULL,
     epoch bigint NOT NULL,
+    holder text COLLATE "C" NOT NULL, -- random, of this epoch
     pid bigint NOT NULL,
     start_ticks bigint NOT NULL,
     host text COLLATE "C" NOT NULL,
@@ -27,13 +31,15 @@ CREATE TABLE scheduler (
     last_event bigint NOT NULL,
     last_sum bigint NOT NULL,
     last_command bigint NOT NULL,
-    last_run bigint NOT NULL
+    last_run bigint NOT NULL,
+    timeline text COLLATE "C" NOT NULL,
+    quiet_until timestamptz NOT NULL
 ) WITH (fillfactor = 10);
 
 INSERT INTO scheduler VALUES (
-    1, replace(gen_random_uuid()::text, '-', ''), 0, 0, 0, '', '', '-infinity',
-    0, '-infinity', '-infinity', '-infinity', false, 0, 0, '',
-    0, 0, 0, 0, 0, 0, 0, 0
+    1, replace(gen_random_uuid()::text, '-', ''), 0, '', 0, 0, '', '',
+    '-infinity', 0, '-infinity', '-infinity', '-infinity', false, 0, 0, '',
+    0, 0, 0, 0, 0, 0, 0, 0, '', '-infinity'
 );
 
 CREATE TABLE run (

@@ -9,10 +9,12 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
         '120000')::bigint
 $$;
 
--- How long after the end of its lease a worker is lost.
+-- How long after the end of its lease a worker is lost: its shims have that
+-- long to stop their sessions.
 CREATE FUNCTION worker_margin_ms() RETURNS bigint
 LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
-    SELECT worker_lease_ms() / 8
+    SELECT coalesce(nullif(current_setting('sluice.worker_margin', true),
+        '')::bigint, worker_lease_ms() / 8)
 $$;
 
 CREATE FUNCTION worker_lease_end() RETURNS timestamptz
@@ -232,18 +234,22 @@ END
 $$;
 
 -- Workers whose lease ended long enough ago are lost, with the work that they
--- accepted; or one of this name is.
+-- accepted; or one of this name is. These are two statements: the second sees
+-- what a worker accepted in a turn for which the first had to wait.
 CREATE FUNCTION scheduler_lose(who text) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    gone text[];
 BEGIN
-    WITH gone AS (
+    WITH lost AS (
         UPDATE worker SET state = 'lost', generation = generation + 1
         WHERE state IN ('up', 'draining') AND CASE WHEN who IS NULL
             THEN lease_until + worker_margin_ms() * interval '1 millisecond'
                 < clock_timestamp() ELSE name = who END
         RETURNING name
-    ) UPDATE work SET state = 'lost' FROM gone WHERE work.worker = gone.name
-        AND work.state IN ('accepted', 'started');
+    ) SELECT array_agg(name) INTO gone FROM lost;
+    UPDATE work SET state = 'lost' WHERE worker = ANY (gone)
+        AND state IN ('accepted', 'started');
 END
 $$;
 
@@ -270,6 +276,10 @@ BEGIN
         state = 'assigned'
         FROM json_to_recordset(said -> 'moves') AS x(token bigint,
             from_worker text, worker text, instance text)
+        WHERE work.token = x.token AND work.state = 'assigned'
+        AND work.worker = x.from_worker;
+    DELETE FROM work USING json_to_recordset(said -> 'recalls') AS x(
+            token bigint, from_worker text)
         WHERE work.token = x.token AND work.state = 'assigned'
         AND work.worker = x.from_worker;
     UPDATE work SET want = x.want
@@ -329,9 +339,11 @@ BEGIN
         'workers', (SELECT coalesce(json_agg(json_build_object('name', name,
             'instance', instance, 'labels', labels, 'slots', slots, 'proto',
             proto, 'state', state, 'trouble', trouble, 'fresh',
-            lease_until = 'infinity' OR lease_until - clock_timestamp() >
-                worker_lease_ms() / 3.0 * interval '1 millisecond')
-            ORDER BY name), '[]'::json) FROM worker WHERE state <> 'gone'),
+            quiet_until <= clock_timestamp() AND (lease_until = 'infinity'
+                OR lease_until - clock_timestamp() >
+                worker_lease_ms() / 3.0 * interval '1 millisecond'))
+            ORDER BY name), '[]'::json) FROM worker, (SELECT quiet_until FROM
+            scheduler) AS s WHERE state <> 'gone'),
         'rows', (SELECT coalesce(json_agg(json_build_object('token', token,
             'worker', worker, 'state', state, 'report',
             CASE WHEN state <> 'assigned' AND state <> 'accepted'

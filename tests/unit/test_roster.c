@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+#include "work/roster.h"
+
+#include "base/duration.h"
+#include "base/macros.h"
+#include "base/mem.h"
+#include "work/wire.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NONCE "0123456789abcdef0123456789abcdef"
+
+struct fixture {
+    struct roster *roster;
+    int64_t now_ns;
+    struct strbuf reports; /* "TOKEN TYPE;" */
+    struct strbuf requests;
+    struct strbuf said;
+    uint32_t slots; /* of all workers */
+};
+
+static int64_t on_now(void *ctx)
+{
+    return ((struct fixture *)ctx)->now_ns;
+}
+
+static void on_report(void *ctx, const struct work_report *report)
+{
+    static const char *const names[] = {
+        [WORK_STARTED] = "started",
+        [WORK_ENDED] = "ended",
+        [WORK_REFUSED] = "refused",
+        [WORK_LOST] = "lost",
+        [WORK_UNKNOWN] = "unknown",
+    };
+    struct fixture *fixture = ctx;
+    strbuf_addf(&fixture->reports,
+                "%llu %s%s%s;",
+                (unsigned long long)report->token,
+                names[report->type],
+                report->mark.worker[0] != '\0' ? " at " : "",
+                report->mark.worker);
+}
+
+static void
+on_workers(void *ctx, const struct roster_worker *workers, uint32_t count)
+{
+    struct fixture *fixture = ctx;
+    fixture->slots = 0;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        fixture->slots += workers[ix].slots;
+    }
+}
+
+static void on_request(void *ctx, const struct roster_request *request)
+{
+    struct fixture *fixture = ctx;
+    strbuf_addf(&fixture->requests,
+                "%llu %s %llu;",
+                (unsigned long long)request->number,
+                request->json,
+                (unsigned long long)request->token);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = mem_zalloc(1, sizeof(*fixture));
+    fixture->roster = roster_new(&(struct roster_options){
+        .epoch = 3,
+        .now_ns = on_now,
+        .report = on_report,
+        .workers = on_workers,
+        .request = on_request,
+        .ctx = fixture,
+    });
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    roster_free(fixture->roster);
+    strbuf_release(&fixture->reports);
+    strbuf_release(&fixture->requests);
+    strbuf_release(&fixture->said);
+    mem_free(fixture);
+    return 0;
+}
+
+static void assign(struct fixture *fixture,
+                   uint64_t token,
+                   const char *label,
+                   const char *near)
+{
+    roster_assign(fixture->roster,
+                  &(struct work_order){
+                      .id = {token, NONCE, "run", "task", "1"},
+                      .where = {label, near},
+                      .folder = "/",
+                      .shell = "true",
+                  });
+}
+
+/* A worker of a result. */
+static void add_worker(struct strbuf *out,
+                       const char *name,
+                       const char *labels,
+                       int slots,
+                       const char *state,
+                       bool fresh)
+{
+    strbuf_addf(out,
+                "%s{\"name\":\"%s\",\"instance\":\"i\",\"labels\":\"%s\","
+                "\"slots\":%d,\"proto\":%d,\"state\":\"%s\",\"trouble\":\"\","
+                "\"fresh\":%s}",
+                out->len > 0 ? "," : "",
+                name,
+                labels,
+                slots,
+                WIRE_PROTO,
+                state,
+                fresh ? "true" : "false");
+}
+
+/* Make a turn: what was said is kept, and the result has these parts. */
+static void turn(struct fixture *fixture,
+                 const struct strbuf *workers,
+                 const char *rows,
+                 const char *asks)
+{
+    struct strbuf text = {0};
+    struct diag diag = {0};
+    strbuf_clear(&fixture->said);
+    strbuf_clear(&fixture->reports);
+    roster_say(fixture->roster, &fixture->said);
+    strbuf_addf(&text,
+                "{\"lease_ms\":1000,\"workers\":[%s],\"rows\":[%s],"
+                "\"asks\":[%s]}",
+                strbuf_text(workers),
+                rows,
+                asks);
+    assert_int_equal(roster_hear(fixture->roster, strbuf_text(&text), &diag),
+                     ERR_OK);
+    strbuf_release(&text);
+}
+
+static bool says(const struct fixture *fixture, const char *text)
+{
+    return strstr(strbuf_text(&fixture->said), text) != NULL;
+}
+
+static void an_order_waits_for_a_worker_with_its_label(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    assign(fixture, 1, "gpu", NULL);
+    add_worker(&workers, "a", "a,any", 2, "up", true);
+    turn(fixture, &workers, "", "");
+    assert_true(says(fixture, "\"orders\":[]"));
+    assert_int_equal(fixture->slots, 2);
+    turn(fixture, &workers, "", "");
+    assert_true(says(fixture, "\"orders\":[]"));
+    assert_false(roster_has_news(fixture->roster));
+    add_worker(&workers, "b", "b,any,gpu", 1, "up", true);
+    turn(fixture, &workers, "", "");
+    assert_true(roster_has_news(fixture->roster));
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"b\",\"state\":\"assigned\"}",
+         "");
+    assert_true(says(fixture, "\"worker\":\"b\""));
+    assert_string_equal(strbuf_text(&fixture->reports), "");
+    strbuf_release(&workers);
+}
+
+static void workers_get_no_more_than_their_slots(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    add_worker(&workers, "a", "a,any", 1, "up", true);
+    add_worker(&workers, "b", "b,any", 1, "draining", true);
+    add_worker(&workers, "c", "c,any", 1, "up", false); /* its lease is old */
+    turn(fixture, &workers, "", "");
+    assert_int_equal(fixture->slots, 1);
+    assign(fixture, 1, NULL, NULL);
+    assign(fixture, 2, NULL, NULL);
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"a\",\"state\":\"assigned\"}",
+         "");
+    assert_true(says(fixture, "\"token\":1"));
+    assert_false(says(fixture, "\"token\":2"));
+    strbuf_release(&workers);
+}
+
+static void a_worker_that_states_its_slots_comes_first(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    add_worker(&workers, "a", "a,any", 1000000, "up", true);
+    add_worker(&workers, "b", "b,any", 1, "up", true);
+    turn(fixture, &workers, "", "");
+    assign(fixture, 1, NULL, NULL);
+    assign(fixture, 2, NULL, NULL);
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"b\",\"state\":\"assigned\"},"
+         "{\"token\":2,\"worker\":\"a\",\"state\":\"assigned\"}",
+         "");
+    const char *first = strstr(strbuf_text(&fixture->said), "\"token\":1");
+    assert_non_null(first);
+    assert_ptr_equal(strstr(first, "\"worker\":"),
+                     strstr(first, "\"worker\":\"b\""));
+    strbuf_release(&workers);
+}
+
+static void work_stays_near_its_checkout(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    add_worker(&workers, "a", "a,any", 1, "up", true);
+    add_worker(&workers, "b", "b,any", 8, "up", true);
+    turn(fixture, &workers, "", "");
+    assign(fixture, 1, "a", "issue");
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"a\",\"state\":\"ended\",\"report\":"
+         "\"{\\\"token\\\":1,\\\"type\\\":\\\"lost\\\"}\"}",
+         "");
+    assert_string_equal(strbuf_text(&fixture->reports), "1 lost;");
+    assign(fixture, 2, NULL, "issue");
+    turn(fixture,
+         &workers,
+         "{\"token\":2,\"worker\":\"a\",\"state\":\"assigned\"}",
+         "");
+    assert_true(says(fixture, "\"worker\":\"a\""));
+    strbuf_release(&workers);
+}
+
+static void what_nobody_accepted_moves_to_another_worker(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    add_worker(&workers, "a", "a,any", 1, "up", true);
+    turn(fixture, &workers, "", "");
+    assign(fixture, 1, NULL, NULL);
+    static const char row[] =
+        "{\"token\":1,\"worker\":\"a\",\"state\":\"assigned\"}";
+    turn(fixture, &workers, row, "");
+    strbuf_clear(&workers);
+    add_worker(&workers, "a", "a,any", 1, "lost", false);
+    add_worker(&workers, "b", "b,any", 1, "up", true);
+    turn(fixture, &workers, row, "");
+    turn(fixture, &workers, row, "");
+    assert_true(says(fixture, "\"from_worker\":\"a\",\"worker\":\"b\""));
+    /* Once it was accepted, it is the worker's until that is lost. */
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"b\",\"state\":\"accepted\"}",
+         "");
+    strbuf_clear(&workers);
+    add_worker(&workers, "b", "b,any", 1, "draining", true);
+    add_worker(&workers, "c", "c,any", 1, "up", true);
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"b\",\"state\":\"accepted\"}",
+         "");
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"b\",\"state\":\"lost\"}",
+         "");
+    assert_true(says(fixture, "\"moves\":[]"));
+    assert_string_equal(strbuf_text(&fixture->reports), "1 lost;");
+    strbuf_release(&workers);
+}
+
+static void a_failed_turn_is_repeated(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    struct diag diag = {0};
+    add_worker(&workers, "a", "a,any", 1, "up", true);
+    turn(fixture, &workers, "", "");
+    assign(fixture, 1, NULL, NULL);
+    roster_answer(fixture->roster, 12, "{\"ok\":true}");
+    strbuf_clear(&fixture->said);
+    roster_say(fixture->roster, &fixture->said);
+    assert_int_equal(roster_hear(fixture->roster, NULL, &diag), ERR_OK);
+    /* It may be in the store: it cannot be withdrawn without asking. */
+    roster_want(fixture->roster, 1, WORK_STOP);
+    assert_string_equal(strbuf_text(&fixture->reports), "");
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"a\",\"state\":\"ended\",\"report\":"
+         "\"{\\\"token\\\":1,\\\"type\\\":\\\"refused\\\"}\"}",
+         "");
+    assert_true(says(fixture, "\"body\""));
+    assert_true(says(fixture, "\"want\":\"stop\""));
+    assert_true(says(fixture, "\"number\":12"));
+    assert_string_equal(strbuf_text(&fixture->reports), "1 refused;");
+    turn(fixture, &workers, "", "");
+    assert_false(says(fixture, "\"number\":12"));
+    strbuf_release(&workers);
+}
+
+static void no_worker_is_lost_soon_after_an_outage(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    struct diag diag = {0};
+    turn(fixture, &workers, "", "");
+    assert_true(says(fixture, "\"patient\":true")); /* after a take-over, too */
+    fixture->now_ns += 1001 * MS_NS;
+    turn(fixture, &workers, "", "");
+    assert_false(says(fixture, "\"patient\""));
+    assert_int_equal(roster_hear(fixture->roster, NULL, &diag), ERR_OK);
+    turn(fixture, &workers, "", "");
+    assert_true(says(fixture, "\"patient\":true"));
+    fixture->now_ns += 999 * MS_NS;
+    turn(fixture, &workers, "", "");
+    assert_true(says(fixture, "\"patient\":true"));
+    fixture->now_ns += 2 * MS_NS;
+    turn(fixture, &workers, "", "");
+    assert_false(says(fixture, "\"patient\""));
+    strbuf_release(&workers);
+}
+
+static void work_of_an_earlier_scheduler_is_found(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    for (uint64_t token = 1; token <= 4; token++) {
+        struct work_id id = {token, NONCE, "run", "task", "1"};
+        roster_ask(fixture->roster, &id, token == 4, WORK_RUN);
+    }
+    add_worker(&workers, "a", "a,any", 4, "up", true);
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"a\",\"state\":\"assigned\"},"
+         "{\"token\":2,\"worker\":\"a\",\"state\":\"started\",\"report\":"
+         "\"{\\\"token\\\":2,\\\"type\\\":\\\"started\\\",\\\"pid\\\":5}\"}",
+         "");
+    /* 3 was never given to anyone; 4 had begun, and its row is gone. */
+    assert_string_equal(strbuf_text(&fixture->reports),
+                        "2 started at a;4 lost;3 unknown;");
+    strbuf_release(&workers);
+}
+
+static void what_was_not_placed_is_withdrawn_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    assign(fixture, 1, NULL, NULL);
+    roster_want(fixture->roster, 1, WORK_CANCEL);
+    assert_string_equal(strbuf_text(&fixture->reports), "1 refused;");
+    roster_assign(fixture->roster,
+                  &(struct work_order){
+                      .id = {2, NONCE, "run", "task", "1"},
+                      .want = WORK_STOP,
+                  });
+    assert_string_equal(strbuf_text(&fixture->reports), "1 refused;2 refused;");
+}
+
+static void a_session_speaks_only_for_itself(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    struct work_id id = {5, NONCE, "run", "task", "1"};
+    roster_ask(fixture->roster, &id, false, WORK_RUN);
+    add_worker(&workers, "a", "a,any", 4, "up", true);
+    static const char row[] =
+        "{\"token\":5,\"worker\":\"a\",\"state\":\"accepted\"}";
+    turn(fixture,
+         &workers,
+         row,
+         "{\"number\":1,\"session\":true,\"worker\":\"a\",\"token\":5,"
+         "\"who\":\"w\",\"request\":\"{}\"},"
+         "{\"number\":2,\"session\":true,\"worker\":\"b\",\"token\":5,"
+         "\"who\":\"w\",\"request\":\"{}\"},"
+         "{\"number\":3,\"session\":true,\"worker\":\"a\",\"token\":6,"
+         "\"who\":\"w\",\"request\":\"{}\"}");
+    assert_string_equal(strbuf_text(&fixture->requests),
+                        "1 {} 5;2 {} 0;3 {} 0;");
+    strbuf_release(&workers);
+}
+
+static void a_superseded_scheduler_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+    struct diag diag = {0};
+    assert_int_equal(
+        roster_hear(fixture->roster, "{\"superseded\":true}", &diag),
+        ERR_CONFLICT);
+    assert_int_equal(roster_hear(fixture->roster, "{}", &diag), ERR_CORRUPT);
+    assert_int_equal(roster_hear(fixture->roster, "", &diag), ERR_CORRUPT);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(an_order_waits_for_a_worker_with_its_label),
+        CASE(workers_get_no_more_than_their_slots),
+        CASE(a_worker_that_states_its_slots_comes_first),
+        CASE(work_stays_near_its_checkout),
+        CASE(what_nobody_accepted_moves_to_another_worker),
+        CASE(a_failed_turn_is_repeated),
+        CASE(no_worker_is_lost_soon_after_an_outage),
+        CASE(work_of_an_earlier_scheduler_is_found),
+        CASE(what_was_not_placed_is_withdrawn_at_once),
+        CASE(a_session_speaks_only_for_itself),
+        CASE(a_superseded_scheduler_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
