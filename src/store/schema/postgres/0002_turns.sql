@@ -127,6 +127,7 @@ BEGIN
             decode(x.text, 'base64')
         FROM json_to_recordset(said -> 'logs') AS x(token bigint,
             bytes bigint, start bigint, text text)
+        JOIN work ON work.token = x.token AND work.worker = said ->> 'name'
         ON CONFLICT (token) DO UPDATE SET bytes = excluded.bytes,
             start = excluded.start, text = excluded.text
             WHERE log.worker = excluded.worker;
