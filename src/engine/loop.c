@@ -473,9 +473,6 @@ static void before_wait(uv_prepare_t *prepare)
 
 /* --- set-up ------------------------------------------------------------- */
 
-/* The mark of attempts that a worker will have: the same for all schedulers. */
-static const struct work_mark elsewhere = {.boot_id = "elsewhere"};
-
 static enum err open_engine(struct loop *loop, struct diag *diag)
 {
     uint64_t seed;
@@ -505,7 +502,7 @@ static enum err open_engine(struct loop *loop, struct diag *diag)
         .world = &world,
         .ctx = loop,
         .mark = store_has_workers(loop->options.place->address)
-                    ? elsewhere
+                    ? mark_elsewhere()
                     : worker_mark(link_local_worker(loop->link)),
         .epoch = loop->options.epoch,
         .secret = &loop->secret,

@@ -335,7 +335,7 @@ static void find_folder(const struct crew *crew, struct wire_order *wire)
 
 /* Note which merges before this one are not on this machine. They were assigned
  * before it, so those that are here are known here. */
-static void mark_elsewhere(const struct crew *crew, struct wire_order *wire)
+static void note_elsewhere(const struct crew *crew, struct wire_order *wire)
 {
     const struct work_git *git = &wire->order.git;
     struct work_before *before =
@@ -372,7 +372,7 @@ static void give(struct crew *crew, struct job *job)
     if (order->git.repo == NULL) {
         find_folder(crew, &job->wire);
     }
-    mark_elsewhere(crew, &job->wire);
+    note_elsewhere(crew, &job->wire);
     worker_assign(crew->worker, order);
 }
 
