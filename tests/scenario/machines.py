@@ -378,13 +378,27 @@ class Base(Host):
         """Start it."""
         self.server.start(self.enter())
 
+    def stop_server(self):
+        """End it, as by a crash."""
+        if self.server.process is not None:
+            self.signal_server(signal.SIGCONT)
+            self.server.stop(signal.SIGQUIT)
+
     def restart_server(self):
         """Restart it, as after a crash."""
-        self.server.stop(signal.SIGQUIT)
+        self.stop_server()
         self.start_server()
+
+    def signal_server(self, number):
+        """Send a signal to all its processes."""
+        outer = self.server.process.pid
+        path = pathlib.Path(f"/proc/{outer}/task/{outer}/children")
+        for pid in [outer, *path.read_text(encoding="ascii").split()]:
+            send(int(pid), number)
 
     def backends(self):
         """The processes that serve sluice."""
+        self.signal_server(signal.SIGCONT)
         sql = ("SELECT pid FROM pg_stat_activity WHERE usename = 'sluice'"
                " AND client_addr IS NOT NULL")
         return [int(line) for line in ask(self.server, sql).split()]
