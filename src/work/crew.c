@@ -219,9 +219,8 @@ static int64_t now(const struct crew *crew)
 /* --- the worker --------------------------------------------------------- */
 
 /* Append the directory of a job. */
-static void add_dir(struct strbuf *out,
-                    const struct crew *crew,
-                    const struct job *job)
+static void
+add_dir(struct strbuf *out, const struct crew *crew, const struct job *job)
 {
     const struct work_id *id = &job->wire.order.id;
     home_add_dir(out, crew->options.home, id->run, id->task, id->name);
@@ -260,10 +259,9 @@ static void set_next(struct crew *crew,
                report->result_err == ERR_OK;
     if (has) {
         add_dir(&dir, crew, job);
-        has = attempt_file_read(strbuf_text(&dir),
-                                "result",
-                                &result,
-                                &ignored) == ERR_OK;
+        has =
+            attempt_file_read(strbuf_text(&dir), "result", &result, &ignored) ==
+            ERR_OK;
     }
     wire_add_report(&text, report, has ? strbuf_text(&result) : NULL);
     mem_free(job->report);
@@ -699,8 +697,7 @@ static void adopt(struct crew *crew, struct job *job, const json_t *row)
 static void obey(struct crew *crew, struct job *job, const json_t *row)
 {
     enum work_want want = read_want(get_text(row, "want"));
-    const char *messages =
-        json_string_value(json_object_get(row, "messages"));
+    const char *messages = json_string_value(json_object_get(row, "messages"));
     uint64_t token = job->token;
     if (!job->given || job->over) {
         job->want = want;

@@ -134,8 +134,8 @@ static enum err lock_home(struct crew_loop *loop, struct diag *diag)
     if (err == ERR_OK &&
         pread(fd, loop->home_id, ID_BYTES - 1, 0) != ID_BYTES - 1) {
         err = make_id(loop->home_id, diag);
-        if (err == ERR_OK && pwrite(fd, loop->home_id, ID_BYTES - 1, 0) !=
-                                 ID_BYTES - 1) {
+        if (err == ERR_OK &&
+            pwrite(fd, loop->home_id, ID_BYTES - 1, 0) != ID_BYTES - 1) {
             err = diag_set(diag, ERR_IO, "write %s: %s", home, strerror(errno));
         }
     }
@@ -406,14 +406,11 @@ static enum err open_uv(struct crew_loop *loop, struct diag *diag)
         loop->signals[ix].data = loop;
         error = uv_signal_init(&loop->uv, &loop->signals[ix]);
         if (error == 0) {
-            error =
-                uv_signal_start(&loop->signals[ix], on_signal, signals[ix]);
+            error = uv_signal_start(&loop->signals[ix], on_signal, signals[ix]);
         }
     }
     if (error == 0 && loop->options.parent_fd >= 0) {
-        error = uv_poll_init(&loop->uv,
-                             &loop->parent,
-                             loop->options.parent_fd);
+        error = uv_poll_init(&loop->uv, &loop->parent, loop->options.parent_fd);
         loop->parent.data = loop;
         if (error == 0) {
             must(uv_poll_start(&loop->parent, UV_READABLE, on_parent));

@@ -755,8 +755,7 @@ static void hear_requests(struct roster *roster, const json_t *array)
     }
 }
 
-enum err
-roster_hear(struct roster *roster, const char *text, struct diag *diag)
+enum err roster_hear(struct roster *roster, const char *text, struct diag *diag)
 {
     if (text == NULL) {
         roster->failed = true;
