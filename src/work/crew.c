@@ -874,6 +874,7 @@ hear_refusal(struct crew *crew, const char *state, struct diag *diag)
                 "another machine has this name: waiting until it has stopped");
         }
         crew->taken = true;
+        crew->over = crew->draining && crew->job_count == 0;
         return ERR_OK;
     }
     if (crew->registered) {
@@ -922,7 +923,7 @@ enum err crew_hear(struct crew *crew,
     crew->registered = true;
     crew->taken = false;
     take_lease(crew, json, since_ns);
-    crew->over = crew->leaving;
+    crew->over = crew->leaving && json_is_true(json_object_get(json, "gone"));
     hear_rows(crew, json);
     const json_t *asks = json_object_get(json, "asks");
     hear_asked(crew, json_object_get(asks, "asked"));

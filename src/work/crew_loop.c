@@ -39,6 +39,7 @@ enum {
     ID_BYTES = 33,
     SPACE_BYTES = 64 << 10, /* that must fit before sessions start again */
     TICK_MS = 1000,
+    OLD_LEASES = 16,
 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -150,6 +151,20 @@ add_lease_path(struct strbuf *out, const struct crew_loop *loop, uint64_t of)
                 (unsigned long long)of);
 }
 
+/* Remove the lease files of earlier generations: shims without one stop their
+ * sessions, which nobody may know any more. */
+static void drop_leases(const struct crew_loop *loop, uint64_t generation)
+{
+    uint64_t first = generation > OLD_LEASES ? generation - OLD_LEASES : 0;
+    struct strbuf path = {0};
+    for (uint64_t of = first; of < generation; of++) {
+        strbuf_clear(&path);
+        add_lease_path(&path, loop, of);
+        (void)unlink(strbuf_text(&path)); /* most are gone */
+    }
+    strbuf_release(&path);
+}
+
 /* --- the crew ----------------------------------------------------------- */
 
 static int64_t on_now(void *ctx)
@@ -180,6 +195,7 @@ on_lease(void *ctx, uint64_t generation, int64_t until_ns, int64_t grace_ns)
         strbuf_release(&text);
     }
     if (generation != loop->generation) {
+        drop_leases(loop, generation);
         loop->generation = generation;
         worker_set_lease(link_local_worker(loop->link), strbuf_text(&path));
     }

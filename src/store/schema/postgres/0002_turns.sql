@@ -67,14 +67,22 @@ END
 $$;
 
 -- A worker renews its lease: 'ok'; 'lost': the scheduler has declared it lost;
--- 'replaced': another process has its name.
+-- 'replaced': another process has its name. It is not gone before its work is:
+-- it may not know yet that it accepted something.
 CREATE FUNCTION worker_renew(said json) RETURNS text
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    now_is text := said ->> 'state';
 BEGIN
+    IF now_is = 'gone' AND EXISTS (SELECT 1 FROM work
+        WHERE worker = said ->> 'name' AND instance = said ->> 'instance'
+        AND state IN ('accepted', 'started')) THEN
+        now_is := 'draining';
+    END IF;
     UPDATE worker SET beat = clock_timestamp(),
-        lease_until = CASE WHEN said ->> 'state' = 'gone'
+        lease_until = CASE now_is WHEN 'gone'
             THEN clock_timestamp() ELSE worker_lease_end() END,
-        state = said ->> 'state', trouble = said ->> 'trouble'
+        state = now_is, trouble = said ->> 'trouble'
         WHERE name = said ->> 'name' AND instance = said ->> 'instance'
         AND state <> 'lost';
     IF FOUND THEN
@@ -216,6 +224,7 @@ BEGIN
     END IF;
     SELECT * INTO me FROM worker WHERE name = said ->> 'name';
     RETURN json_build_object('state', 'ok', 'wanted', me.wanted,
+        'gone', me.state = 'gone',
         'generation', me.generation, 'lease_ms', worker_lease_ms(),
         'margin_ms', worker_margin_ms(), 'accepted', accepted,
         'asks', asks, 'id', (SELECT id FROM scheduler),
