@@ -36,7 +36,8 @@ struct job {
     char *body;     /* the order; NULL: it is in the store */
     char *label;    /* see struct work_where; or NULL, as the next two */
     char *near;     /* */
-    char *worker;   /* that has it */
+    char *worker;   /* that has it ... */
+    char *instance; /* ... and its process, as the row has it */
     char *messages; /* to be said */
     enum phase phase;
     enum work_want want;
@@ -111,6 +112,7 @@ static void release_job(struct job *job)
     mem_free(job->label);
     mem_free(job->near);
     mem_free(job->worker);
+    mem_free(job->instance);
     mem_free(job->messages);
 }
 
@@ -164,7 +166,7 @@ static struct job *add(struct roster *roster, const struct work_id *id)
     struct job *job = &roster->jobs[roster->job_count++];
     *job = (struct job){.token = id->token};
     int len = snprintf(job->nonce, sizeof(job->nonce), "%s", id->nonce);
-    INVARIANT(len > 0 && (size_t)len < sizeof(job->nonce));
+    INVARIANT(len >= 0 && (size_t)len < sizeof(job->nonce));
     return job;
 }
 
@@ -356,12 +358,21 @@ static struct post *choose(const struct roster *roster, const struct job *job)
     return best;
 }
 
-/* Whether a placed job waits for a worker that takes nothing. */
-static bool is_stranded(const struct roster *roster, const struct job *job)
+/* Return where to move a job that nobody will accept: its worker takes nothing,
+ * or has another process since it was assigned. NULL: leave it there. */
+static struct post *choose_again(const struct roster *roster,
+                                 const struct job *job)
 {
-    const struct post *post = find_post(roster, job->worker);
-    return job->phase == JOB_PLACED && !job->started && !job->begun &&
-           (post == NULL || !post->takes);
+    struct post *post = find_post(roster, job->worker);
+    if (job->phase != JOB_PLACED || job->started || job->begun) {
+        return NULL;
+    }
+    if (post == NULL || !post->takes) {
+        return choose(roster, job);
+    }
+    bool same = job->instance != NULL &&
+                strcmp(job->instance, post->instance) == 0;
+    return same ? NULL : post;
 }
 
 /* Count how much each worker has. */
@@ -404,6 +415,7 @@ static void say_order(struct jsonw *json, struct job *job, struct post *post)
     INVARIANT(job->body != NULL && job->phase == JOB_NEW);
     post->used++;
     mem_set_text(&job->worker, post->name);
+    mem_set_text(&job->instance, post->instance);
     job->said = true;
     jsonw_object(json, NULL);
     jsonw_int(json, "token", (int64_t)job->token);
@@ -449,12 +461,11 @@ static uint32_t say_moves(struct roster *roster, struct jsonw *json)
     jsonw_array(json, "moves");
     for (uint32_t ix = 0; ix < roster->job_count; ix++) {
         struct job *job = &roster->jobs[ix];
-        struct post *post =
-            is_stranded(roster, job) ? choose(roster, job) : NULL;
+        struct post *post = choose_again(roster, job);
         if (post == NULL) {
             continue;
         }
-        post->used++;
+        post->used += strcmp(post->name, job->worker) != 0 ? 1 : 0;
         count++;
         jsonw_object(json, NULL);
         jsonw_int(json, "token", (int64_t)job->token);
@@ -657,6 +668,7 @@ static void hear_row(struct roster *roster, struct job *job, const json_t *row)
     job->phase = JOB_PLACED;
     mem_set_text(&job->body, NULL);
     mem_set_text(&job->worker, get_text(row, "worker"));
+    mem_set_text(&job->instance, get_text(row, "instance"));
     note_near(roster, job);
     if (strcmp(state, "accepted") == 0) {
         job->begun = true; /* it cannot be moved */

@@ -32,7 +32,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
 $$;
 
 -- A worker begins: 'ok'; 'taken': another home has the name, and is told to
--- stop.
+-- stop. It takes over the work of the process before; what that has not
+-- accepted only if it speaks the same protocol: else the scheduler moves it.
 CREATE FUNCTION worker_begin(said json) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
@@ -58,8 +59,8 @@ BEGIN
         wanted = '', since = excluded.since, beat = excluded.beat,
         lease_until = excluded.lease_until, trouble = '';
     UPDATE work SET instance = said ->> 'instance'
-        WHERE worker = said ->> 'name'
-        AND state IN ('assigned', 'accepted', 'started');
+        WHERE worker = said ->> 'name' AND (state IN ('accepted', 'started')
+            OR (state = 'assigned' AND me.proto = (said ->> 'proto')::bigint));
     RETURN 'ok';
 END
 $$;
@@ -333,7 +334,7 @@ BEGIN
                 worker_lease_ms() / 3.0 * interval '1 millisecond')
             ORDER BY name), '[]'::json) FROM worker WHERE state <> 'gone'),
         'rows', (SELECT coalesce(json_agg(json_build_object('token', token,
-            'worker', worker, 'state', state, 'report',
+            'worker', worker, 'instance', instance, 'state', state, 'report',
             CASE WHEN state <> 'assigned' AND state <> 'accepted'
                 THEN report END) ORDER BY token), '[]'::json) FROM work));
 END
