@@ -9,7 +9,9 @@
  *
  * What was said in a turn counts as said when its result is heard. A repeated
  * turn is harmless: a row is inserted once, and wants and messages replace each
- * other.
+ * other. Turns have numbers, across schedulers too: one that was given up, and
+ * reaches the store after the next, is ignored there. Else it could insert a row
+ * again whose attempt is over by then.
  *
  * A worker is lost when its lease has ended, by the clock of the database. A
  * store that could not be reached renews no lease: so after an outage, and
@@ -85,6 +87,7 @@ struct roster {
     struct answer *answers;
     uint32_t answer_count;
     uint32_t answer_capacity;
+    uint64_t turn;      /* number of the last one */
     int64_t patient_ns; /* until then no worker is lost */
     bool failed;        /* the last turn has */
     bool heard;         /* the first result has come */
@@ -102,6 +105,7 @@ struct roster *roster_new(const struct roster_options *options)
     struct roster *roster = mem_zalloc(1, sizeof(*roster));
     INVARIANT(options->epoch > 0 && options->report != NULL);
     roster->options = *options;
+    roster->turn = options->epoch << 32;
     roster->failed = true; /* there may have been an outage */
     return roster;
 }
@@ -531,6 +535,7 @@ void roster_say(struct roster *roster, struct strbuf *out)
     count_used(roster);
     jsonw_object(&json, NULL);
     jsonw_int(&json, "epoch", (int64_t)roster->options.epoch);
+    jsonw_int(&json, "turn", (int64_t)++roster->turn);
     uint32_t count = say_orders(roster, &json);
     count += say_moves(roster, &json);
     count += say_wants(roster, &json);

@@ -2,6 +2,9 @@
 -- round trip, and a worker's role needs no right to any table. docs/machines.md
 -- has the protocol. Arguments and results are JSON objects.
 
+-- The last turn of a scheduler that changed something.
+ALTER TABLE scheduler ADD COLUMN turn bigint NOT NULL DEFAULT 0;
+
 -- The lease of a worker, in milliseconds; 0: it never ends.
 CREATE FUNCTION worker_lease_ms() RETURNS bigint
 LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
@@ -248,16 +251,17 @@ BEGIN
 END
 $$;
 
--- What a scheduler wants changed; false: it is not the scheduler any more.
+-- What a scheduler wants changed; false: it is not the scheduler any more, or
+-- it has given up this turn and made another one.
 CREATE FUNCTION scheduler_change(said json) RETURNS boolean
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    PERFORM 1 FROM scheduler WHERE epoch = (said ->> 'epoch')::bigint FOR SHARE;
+    UPDATE scheduler SET listens = true, turn = (said ->> 'turn')::bigint
+        WHERE epoch = (said ->> 'epoch')::bigint
+        AND turn < (said ->> 'turn')::bigint;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    UPDATE scheduler SET listens = true
-        WHERE epoch = (said ->> 'epoch')::bigint AND NOT listens;
     INSERT INTO work (token, nonce, worker, instance, body, want, state)
         SELECT x.token, x.nonce, x.worker, x.instance, x.body, 'run', 'assigned'
         FROM json_to_recordset(said -> 'orders') AS x(token bigint, nonce text,
