@@ -239,6 +239,28 @@ static bool on_has_space(void *ctx)
     return err == ERR_OK;
 }
 
+static bool on_exists(void *ctx, const char *path)
+{
+    struct stat info;
+    (void)ctx;
+    return stat(path, &info) == 0;
+}
+
+static bool on_make_dir(void *ctx, const char *path)
+{
+    struct diag ignored = {0};
+    (void)ctx;
+    return attempt_file_make_dir(path, &ignored) == ERR_OK;
+}
+
+static bool
+on_read(void *ctx, const char *dir, const char *name, struct strbuf *out)
+{
+    struct diag ignored = {0};
+    (void)ctx;
+    return attempt_file_read(dir, name, out, &ignored) == ERR_OK;
+}
+
 /* A request of a session: check its key here, where its secret is. */
 static void
 on_request(void *ctx, uint64_t id, const char *who, const char *json)
@@ -452,6 +474,9 @@ static enum err open_crew(struct crew_loop *loop, struct diag *diag)
         .say = on_crew_say,
         .answer = on_answer,
         .has_space = on_has_space,
+        .exists = on_exists,
+        .make_dir = on_make_dir,
+        .read = on_read,
         .ctx = loop,
     });
     strbuf_release(&labels);

@@ -2,6 +2,9 @@
 -- round trip, and a worker's role needs no right to the tables. docs/machines.md
 -- has the protocol. Arguments and results are JSON objects.
 
+-- The last turn of a scheduler that changed something.
+ALTER TABLE scheduler ADD COLUMN turn bigint NOT NULL DEFAULT 0;
+
 -- The lease of a worker, in milliseconds; 0: it never ends.
 CREATE FUNCTION worker_lease_ms() RETURNS bigint
 LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
@@ -34,7 +37,8 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
 $$;
 
 -- A worker begins: 'ok'; 'taken': another home has the name, and is told to
--- stop.
+-- stop. It takes over the work of the process before; what that has not
+-- accepted only if it speaks the same protocol: else the scheduler moves it.
 CREATE FUNCTION worker_begin(said json) RETURNS text
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
@@ -60,8 +64,8 @@ BEGIN
         wanted = '', since = excluded.since, beat = excluded.beat,
         lease_until = excluded.lease_until, trouble = '';
     UPDATE work SET instance = said ->> 'instance'
-        WHERE worker = said ->> 'name'
-        AND state IN ('assigned', 'accepted', 'started');
+        WHERE worker = said ->> 'name' AND (state IN ('accepted', 'started')
+            OR (state = 'assigned' AND me.proto = (said ->> 'proto')::bigint));
     RETURN 'ok';
 END
 $$;
@@ -267,16 +271,17 @@ BEGIN
 END
 $$;
 
--- What a scheduler wants changed; false: it is not the scheduler any more.
+-- What a scheduler wants changed; false: it is not the scheduler any more, or
+-- it has given up this turn and made another one.
 CREATE FUNCTION scheduler_change(said json) RETURNS boolean
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    PERFORM 1 FROM scheduler WHERE epoch = (said ->> 'epoch')::bigint FOR SHARE;
+    UPDATE scheduler SET listens = true, turn = (said ->> 'turn')::bigint
+        WHERE epoch = (said ->> 'epoch')::bigint
+        AND turn < (said ->> 'turn')::bigint;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    UPDATE scheduler SET listens = true
-        WHERE epoch = (said ->> 'epoch')::bigint AND NOT listens;
     INSERT INTO work (token, nonce, worker, instance, body, want, state)
         SELECT x.token, x.nonce, x.worker, x.instance, x.body, 'run', 'assigned'
         FROM json_to_recordset(said -> 'orders') AS x(token bigint, nonce text,
@@ -359,7 +364,7 @@ BEGIN
             ORDER BY name), '[]'::json) FROM worker, (SELECT quiet_until FROM
             scheduler) AS s WHERE state <> 'gone'),
         'rows', (SELECT coalesce(json_agg(json_build_object('token', token,
-            'worker', worker, 'state', state, 'report',
+            'worker', worker, 'instance', instance, 'state', state, 'report',
             CASE WHEN state <> 'assigned' AND state <> 'accepted'
                 THEN report END) ORDER BY token), '[]'::json) FROM work));
 END
