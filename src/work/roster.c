@@ -165,7 +165,7 @@ static struct job *add(struct roster *roster, const struct work_id *id)
     struct job *job = &roster->jobs[roster->job_count++];
     *job = (struct job){.token = id->token};
     int len = snprintf(job->nonce, sizeof(job->nonce), "%s", id->nonce);
-    INVARIANT(len > 0 && (size_t)len < sizeof(job->nonce));
+    INVARIANT(len >= 0 && (size_t)len < sizeof(job->nonce));
     return job;
 }
 
