@@ -562,14 +562,38 @@ static void set_partner(struct run *run)
     partner_add(&run->partner, "--attached");
 }
 
+/* Whether the server cannot be reached for now. Sessions and schedulers wait
+ * for it, too. */
+static bool is_away(struct run *run, enum err err)
+{
+    bool away =
+        run->failed == ERR_OK &&
+        (err == ERR_BUSY || err == ERR_UNAVAILABLE || err == ERR_TIMEOUT) &&
+        store_has_workers(run->place.address);
+    if (err == ERR_OK || away) {
+        tell_trouble(run, away ? run->diag.text : "");
+    }
+    return away;
+}
+
 /* Another process is the scheduler now, or the server was away: watch it with
  * another connection. */
 static enum err watch_again(struct run *run)
 {
+    enum err err;
     store_close(run->store);
-    run->store = NULL;
-    run->diag = (struct diag){0};
-    return store_open(&run->store, run->place.address, STORE_WRITE, &run->diag);
+    for (;;) {
+        run->diag = (struct diag){0};
+        err = store_open(&run->store,
+                         run->place.address,
+                         STORE_WRITE,
+                         &run->diag);
+        if (!is_away(run, err)) {
+            return err;
+        }
+        partner_tend(&run->partner);
+        (void)usleep(WATCH_US);
+    }
 }
 
 /* Become the scheduler, or watch it until the run is over. */
@@ -614,9 +638,12 @@ static enum err see_through(struct run *run)
         }
         if (err == ERR_BUSY) {
             err = watch(run);
-            if (err == ERR_OK && !run->over) {
-                (void)usleep(WATCH_US);
-            }
+        }
+        if (is_away(run, err)) {
+            err = watch_again(run);
+        }
+        if (err == ERR_OK && !run->over) {
+            (void)usleep(WATCH_US);
         }
     }
     return err;

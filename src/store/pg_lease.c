@@ -176,6 +176,19 @@ static enum err check_tail(struct pg_store *store, struct diag *diag)
     return err;
 }
 
+/* The history of the server that runs the statement: a promoted standby, and a
+ * restored backup, has another one. */
+#define TIMELINE "left(pg_walfile_name(pg_current_wal_lsn()), 8)"
+
+/* What changes with another history: transactions may be lost, and with them
+ * tokens that were used, and sessions that still run. */
+#define ANOTHER "timeline NOT IN ('', " TIMELINE ")"
+#define SET_TIMELINE                                                           \
+    " timeline = " TIMELINE ", last_token = last_token + CASE WHEN " ANOTHER   \
+    " THEN 1000000 ELSE 0 END, quiet_until = CASE WHEN " ANOTHER               \
+    " THEN clock_timestamp() + (worker_lease_ms() + worker_margin_ms())"       \
+    " * interval '1 millisecond' ELSE quiet_until END,"
+
 /* Take the lease if it is free, within a transaction. */
 static enum err take_lease(struct pg_store *store,
                            const struct store_owner *self,
@@ -194,6 +207,7 @@ static enum err take_lease(struct pg_store *store,
                "host = $3, boot_id = $4,"
                " taken = clock_timestamp(), beat = clock_timestamp(),"
                " listens = false, commits = 0, commit_ns = 0, trouble = '',"
+               SET_TIMELINE
                " lease_until = " LEASE_UNTIL "," OWN_BACKEND " WHERE NOT " HELD
                " RETURNING " PG_HEAD ", holder",
                &params,

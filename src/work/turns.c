@@ -161,11 +161,13 @@ static void on_done(uv_work_t *work, int status)
         mem_free(heard);
         return;
     }
-    start_polling(turns);
-    bool any = false; /* some came along with the result */
-    if (turns->link.conn != NULL && take_notifications(turns, &any) && any) {
-        turns->wanted = true;
+    /* Some came along with the result. If the connection is lost, libpq closes
+     * its descriptor: polling that would abort the loop. */
+    bool any = false;
+    if (turns->link.conn != NULL && take_notifications(turns, &any)) {
+        start_polling(turns);
     }
+    turns->wanted = turns->wanted || any;
     turns->options.hear(turns->options.ctx,
                         heard,
                         turns->since_ns,

@@ -16,6 +16,7 @@ it, no process, mount or interface is left. It prints a skip where that is not
 possible.
 """
 
+import concurrent.futures
 import importlib.machinery
 import importlib.util
 import itertools
@@ -28,6 +29,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 import uuid
 
 import tap
@@ -497,9 +499,13 @@ class Fleet:
         return self.rows(sql)
 
     def workers(self):
-        """Name, state and trouble of each worker."""
-        return {row[0]: row[1:] for row in self.rows(
-            "SELECT name, state, trouble, generation FROM worker")}
+        """State of each worker."""
+        return dict(self.rows("SELECT name, state FROM worker"))
+
+    def scheduler(self):
+        """(epoch, host) of the scheduler."""
+        row = self.rows("SELECT epoch, host FROM scheduler")[0]
+        return int(row[0]), row[1]
 
     def until(self, condition, what, guard=GUARD):
         """Wait for a condition; the failure has everything of interest."""
@@ -587,13 +593,34 @@ def close():
         Base.model.close()
 
 
-def main():
-    """Run the cases of a scenario; see tap.main()."""
-    enter()
+def try_case(function):
+    """The failure of a case, as text; "": none."""
     try:
-        return tap.main()
-    finally:
-        close()
+        function()
+        return ""
+    except Exception:  # pylint: disable=broad-except
+        return traceback.format_exc()
+
+
+def main(cases, jobs=4):
+    """Run the cases of a scenario, some at a time: they mostly wait. Print TAP;
+    the exit code."""
+    enter()
+    os.chdir(tap.ROOT)
+    wanted = sys.argv[1:]
+    cases = [c for c in cases if not wanted or c.__name__ in wanted]
+    print(f"1..{len(cases)}", flush=True)
+    bad = 0
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for number, text in enumerate(pool.map(try_case, cases), 1):
+            name = " ".join(cases[number - 1].__doc__.split()).rstrip(".")
+            bad += 1 if text else 0
+            print(f"{'not ' if text else ''}ok {number} - {name}")
+            for line in text.splitlines():
+                print(f"# {line}")
+            sys.stdout.flush()
+    close()
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 -- columns mean. Numbers without a sign are stored as the signed number of the
 -- same bits; texts are compared byte by byte.
 
--- The right to write (docs/machines.md), and the last numbers of all.
+-- The right to write (docs/machines.md), and the last numbers of all. Another
+-- `timeline` of the server means that a standby was promoted, or a backup
+-- restored: the last transactions may be gone, and no order is given until
+-- `quiet_until`, when all sessions that are not known here have ended.
 CREATE TABLE scheduler (
     one bigint PRIMARY KEY CHECK (one = 1),
     id text COLLATE "C" NOT NULL,
@@ -28,13 +31,15 @@ CREATE TABLE scheduler (
     last_event bigint NOT NULL,
     last_sum bigint NOT NULL,
     last_command bigint NOT NULL,
-    last_run bigint NOT NULL
+    last_run bigint NOT NULL,
+    timeline text COLLATE "C" NOT NULL,
+    quiet_until timestamptz NOT NULL
 ) WITH (fillfactor = 10);
 
 INSERT INTO scheduler VALUES (
     1, replace(gen_random_uuid()::text, '-', ''), 0, '', 0, 0, '', '',
     '-infinity', 0, '-infinity', '-infinity', '-infinity', false, 0, 0, '',
-    0, 0, 0, 0, 0, 0, 0, 0
+    0, 0, 0, 0, 0, 0, 0, 0, '', '-infinity'
 );
 
 CREATE TABLE run (
@@ -242,14 +247,6 @@ CREATE TABLE worker (
     generation bigint NOT NULL,
     trouble text COLLATE "C" NOT NULL
 ) WITH (fillfactor = 50);
-
--- Which database role may speak for which worker; the owner of the schema may
--- for all. `sluice store roles` fills it.
-CREATE TABLE worker_role (
-    role text COLLATE "C" NOT NULL,
-    worker text COLLATE "C" NOT NULL,
-    PRIMARY KEY (role, worker)
-);
 
 -- One row for each attempt that a worker has. The scheduler makes it, changes
 -- what it wants, and removes it with the end of the attempt; the worker changes

@@ -1,5 +1,5 @@
 -- What a worker and a scheduler do in one transaction each, as functions: one
--- round trip, and a worker's role needs no right to any table. docs/machines.md
+-- round trip, and a worker's role needs no right to the tables. docs/machines.md
 -- has the protocol. Arguments and results are JSON objects.
 
 -- The lease of a worker, in milliseconds; 0: it never ends.
@@ -24,19 +24,19 @@ LANGUAGE sql VOLATILE SET search_path FROM CURRENT AS $$
         END
 $$;
 
--- Whether the caller may speak for a worker.
+-- Whether the caller may speak for a worker: its login has the name of the
+-- worker, or owns the store. `sluice store roles` gives such logins the right to
+-- make turns, which nobody else has.
 CREATE FUNCTION worker_may(who text) RETURNS boolean
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
-    SELECT pg_has_role(session_user, relowner, 'MEMBER')
-        OR EXISTS (SELECT 1 FROM worker_role
-            WHERE role = session_user AND worker = who)
+LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
+    SELECT session_user = who OR pg_has_role(session_user, relowner, 'MEMBER')
         FROM pg_class WHERE oid = 'worker'::regclass
 $$;
 
 -- A worker begins: 'ok'; 'taken': another home has the name, and is told to
 -- stop.
 CREATE FUNCTION worker_begin(said json) RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     me worker%ROWTYPE;
 BEGIN
@@ -69,7 +69,7 @@ $$;
 -- A worker renews its lease: 'ok'; 'lost': the scheduler has declared it lost;
 -- 'replaced': another process has its name.
 CREATE FUNCTION worker_renew(said json) RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     UPDATE worker SET beat = clock_timestamp(),
         lease_until = CASE WHEN said ->> 'state' = 'gone'
@@ -87,7 +87,7 @@ $$;
 
 -- A worker reports what became of its work.
 CREATE FUNCTION worker_report(said json) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     UPDATE work SET state = x.to_state, report = x.report
         FROM json_to_recordset(said -> 'moves') AS x(token bigint,
@@ -102,7 +102,7 @@ $$;
 
 -- A worker accepts what it has room for; returns the tokens.
 CREATE FUNCTION worker_accept(said json) RETURNS json
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     accepted json;
 BEGIN
@@ -120,7 +120,7 @@ $$;
 
 -- Logs that a worker keeps in the store, and pieces that somebody wants to see.
 CREATE FUNCTION worker_log(said json) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     INSERT INTO log (token, worker, bytes, start, text)
         SELECT x.token, said ->> 'name', x.bytes, x.start,
@@ -144,19 +144,20 @@ $$;
 -- Requests of the sessions of a worker: their numbers, and the answers to
 -- earlier ones.
 CREATE FUNCTION worker_ask(said json) RETURNS json
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     asked json;
     answers json;
 BEGIN
     WITH new AS (
         INSERT INTO ask (session, worker, token, who, request)
-        SELECT true, work.worker, work.token, x.who, x.request
-        FROM json_to_recordset(said -> 'asks') WITH ORDINALITY AS x(
-            token bigint, who text, request text, at bigint)
-        JOIN work ON work.token = x.token AND work.worker = said ->> 'name'
+        SELECT true, work.worker, work.token, x.one ->> 'who',
+            x.one ->> 'request'
+        FROM json_array_elements(said -> 'asks') WITH ORDINALITY AS x(one, at)
+        JOIN work ON work.token = (x.one ->> 'token')::bigint
+            AND work.worker = said ->> 'name'
             AND work.instance = said ->> 'instance'
-        ORDER BY at
+        ORDER BY x.at
         RETURNING number
     ) SELECT json_agg(number) INTO asked FROM new;
     IF asked IS NOT NULL THEN
@@ -232,6 +233,9 @@ BEGIN
             AND w.state IN ('accepted', 'started')));
 END
 $$;
+
+-- It has the rights of the owner.
+REVOKE ALL ON FUNCTION worker_turn(json) FROM PUBLIC;
 
 -- Workers whose lease ended long enough ago are lost, with the work that they
 -- accepted; or one of this name is. These are two statements: the second sees
@@ -339,9 +343,11 @@ BEGIN
         'workers', (SELECT coalesce(json_agg(json_build_object('name', name,
             'instance', instance, 'labels', labels, 'slots', slots, 'proto',
             proto, 'state', state, 'trouble', trouble, 'fresh',
-            lease_until = 'infinity' OR lease_until - clock_timestamp() >
-                worker_lease_ms() / 3.0 * interval '1 millisecond')
-            ORDER BY name), '[]'::json) FROM worker WHERE state <> 'gone'),
+            quiet_until <= clock_timestamp() AND (lease_until = 'infinity'
+                OR lease_until - clock_timestamp() >
+                worker_lease_ms() / 3.0 * interval '1 millisecond'))
+            ORDER BY name), '[]'::json) FROM worker, (SELECT quiet_until FROM
+            scheduler) AS s WHERE state <> 'gone'),
         'rows', (SELECT coalesce(json_agg(json_build_object('token', token,
             'worker', worker, 'state', state, 'report',
             CASE WHEN state <> 'assigned' AND state <> 'accepted'
