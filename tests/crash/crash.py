@@ -29,6 +29,9 @@ import pgplace  # noqa: E402 pylint: disable=wrong-import-position
 import shape as shapes  # noqa: E402 pylint: disable=wrong-import-position
 import tap  # noqa: E402 pylint: disable=wrong-import-position
 
+if pgplace.ON:
+    pgplace.server()  # now: trials run in threads, which get no signals
+
 # Nothing that goes well takes so long; a run that takes longer is stuck.
 STUCK_S = 60
 # How long processes may take to be gone, which is not what is tested here.

@@ -170,7 +170,8 @@ def _start_server():
         "full_page_writes=off",
     ])
     atexit.register(server.close)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     server.make()
     server.start()
     # Sessions have the address without its user; and the home of a command

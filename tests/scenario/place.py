@@ -71,17 +71,24 @@ def pids_with(variable):
     return found
 
 
+def worker_of(run):
+    """Pid of the worker beside `sluice run`, or None."""
+    for pid in children(run.pid):
+        words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        if b"--attached" in words:
+            return pid
+    return None
+
+
+def spawn_servers(run):
+    """Pids of the processes that start the sessions of `sluice run`: its own,
+    or those of the worker beside it."""
+    return children(worker_of(run) if pgplace.ON else run.pid)
+
+
 def spawn_server(run):
-    """Pid of the process that starts the sessions of `sluice run`."""
-    found = children(run.pid)
-    if pgplace.ON:  # a worker does, which has one of its own
-        path = pathlib.Path("/proc")
-        (worker,) = [
-            pid
-            for pid in found
-            if b"--attached" in (path / str(pid) / "cmdline").read_bytes()
-        ]
-        found = children(worker)
+    """The only one of them."""
+    found = spawn_servers(run)
     tap.equal(len(found), 1, "spawn servers")
     return found[0]
 
