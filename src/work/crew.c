@@ -371,7 +371,7 @@ static void give(struct crew *crew, struct job *job)
     job->given = true;
     job->due = false;
     order->want = job->want;
-    if (order->git.repo == NULL) {
+    if (order->git.repo == NULL && !order->named) {
         find_folder(crew, &job->wire);
     }
     note_elsewhere(crew, &job->wire);

@@ -2,6 +2,11 @@
 /*
  * One process uses a home at a time: it holds a lock on the file `worker` in
  * it, which also has a name for the home that no other has.
+ *
+ * A worker whose `sluice run` has died keeps the lease of its sessions, but
+ * starts none. The worker of the next `sluice run` holds a lock on `next` while
+ * it waits for the home: then the first exits, and the second adopts its
+ * sessions.
  */
 #include "work/crew_loop.h"
 
@@ -21,6 +26,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +39,7 @@
 #include <uv.h>
 
 #define HOME_FILE "worker"
+#define NEXT_FILE "next"
 #define SPACE_FILE "space"
 
 enum {
@@ -40,6 +47,7 @@ enum {
     SPACE_BYTES = 64 << 10, /* that must fit before sessions start again */
     TICK_MS = 1000,
     OLD_LEASES = 16,
+    NEXT_MS = 100, /* between two looks for a successor, or for the home */
 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -63,6 +71,7 @@ struct crew_loop {
     char home_id[ID_BYTES];
     uint64_t generation; /* whose lease file the worker uses */
     bool silent;         /* the store cannot be reached, which was said */
+    bool left;           /* by its parent: a successor may have the home */
     bool stopping;
     uint32_t signalled;
     enum err failed;
@@ -104,6 +113,50 @@ static enum err make_id(char out[ID_BYTES], struct diag *diag)
     return ERR_OK;
 }
 
+/* Open the file by which a successor is known; negative: it cannot be. */
+static int open_next(const struct crew_loop *loop)
+{
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s/" NEXT_FILE, loop->options.place->home);
+    int fd = open(strbuf_text(&path),
+                  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                  0600);
+    strbuf_release(&path);
+    return fd;
+}
+
+/* Whether another worker waits for this home. */
+static bool has_next(const struct crew_loop *loop)
+{
+    int fd = open_next(loop);
+    bool waits =
+        fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return waits;
+}
+
+/* Lock the home. A worker with a parent waits for it, as long as it has the
+ * parent. */
+static bool get_lock(const struct crew_loop *loop, int fd)
+{
+    struct pollfd parent = {.fd = loop->options.parent_fd, .events = POLLIN};
+    bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    int next = locked || parent.fd < 0 ? -1 : open_next(loop);
+    bool waits = next >= 0;
+    while (!locked && waits) {
+        char byte;
+        (void)flock(next, LOCK_EX | LOCK_NB);
+        waits = poll(&parent, 1, NEXT_MS) <= 0 || read(parent.fd, &byte, 1) > 0;
+        locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    }
+    if (next >= 0) {
+        (void)close(next);
+    }
+    return locked;
+}
+
 /* Lock the home, and read or create its name. */
 static enum err lock_home(struct crew_loop *loop, struct diag *diag)
 {
@@ -123,7 +176,7 @@ static enum err lock_home(struct crew_loop *loop, struct diag *diag)
                        strerror(errno));
     }
     loop->home_fd = fd;
-    if (err == ERR_OK && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (err == ERR_OK && !get_lock(loop, fd)) {
         err = diag_set(diag,
                        ERR_BUSY,
                        "another worker uses %s: stop it, or use another "
@@ -375,6 +428,7 @@ static void on_parent(uv_poll_t *poll, int status, int events)
     (void)events;
     if (status != 0 || read(loop->options.parent_fd, &byte, 1) <= 0) {
         must(uv_poll_stop(poll));
+        loop->left = true;
         crew_drain(loop->crew);
     }
 }
@@ -391,17 +445,21 @@ static void before_wait(uv_prepare_t *prepare)
     loop->options.tick(loop->options.ctx);
     worker_tick(worker);
     crew_tick(loop->crew);
+    if (loop->left && !loop->stopping && has_next(loop)) {
+        leave(loop, ERR_OK, "");
+    }
     if (loop->stopping) {
         uv_stop(&loop->uv);
     } else if (crew_has_news(loop->crew)) {
         turns_wake(loop->turns);
     }
     int64_t look_ns = worker_next_ns(worker);
-    uint64_t wait_ms = TICK_MS;
+    uint64_t tick_ms = loop->left ? NEXT_MS : TICK_MS;
+    uint64_t wait_ms = tick_ms;
     if (look_ns != INT64_MAX) {
         int64_t left_ms = (look_ns - clock_boot_ns() + MS_NS - 1) / MS_NS;
         left_ms = left_ms > 0 ? left_ms : 0;
-        wait_ms = left_ms < TICK_MS ? (uint64_t)left_ms : wait_ms;
+        wait_ms = left_ms < (int64_t)tick_ms ? (uint64_t)left_ms : tick_ms;
     }
     uv_update_time(&loop->uv);
     must(uv_timer_start(&loop->timer, on_timer, wait_ms, 0));
