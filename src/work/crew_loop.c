@@ -305,6 +305,7 @@ static void on_hear(void *ctx,
     }
     tell_silence(loop, err, why);
     err = crew_hear(loop->crew, text, since_ns, &diag);
+    turns_set_pause(loop->turns, crew_pause_ns(loop->crew));
     if (err != ERR_OK || crew_is_over(loop->crew)) {
         turns_close(loop->turns);
         leave(loop, err, diag.text);

@@ -206,6 +206,12 @@ void turns_wake(struct turns *turns)
     }
 }
 
+void turns_set_pause(struct turns *turns, int64_t pause_ns)
+{
+    INVARIANT(pause_ns > 0);
+    turns->options.pause_ns = pause_ns;
+}
+
 bool turns_is_busy(const struct turns *turns)
 {
     return turns->busy;
