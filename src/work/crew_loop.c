@@ -507,6 +507,7 @@ static enum err open_all(struct crew_loop *loop, struct diag *diag)
                              .address = loop->options.place->address,
                              .function = "worker_turn",
                              .channel = "sluice_workers",
+                             .name = loop->options.name,
                              .pause_ns = SECOND_NS,
                              .say = on_say,
                              .hear = on_hear,

@@ -101,9 +101,11 @@ static bool take_notifications(struct turns *turns, bool *any_out)
         return false;
     }
     PGnotify *notify;
+    const char *name = turns->options.name;
     while ((notify = PQnotifies(conn)) != NULL) {
+        bool all = name == NULL || notify->extra[0] == '\0';
+        *any_out = *any_out || all || strcmp(notify->extra, name) == 0;
         PQfreemem(notify);
-        *any_out = true;
     }
     return true;
 }

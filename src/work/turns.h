@@ -23,6 +23,8 @@ struct turns_options {
     const char *address;
     const char *function; /* "worker_turn" */
     const char *channel;  /* of notifications */
+    const char *name;     /* NULL: all notifications wake; else those that name
+                             it or nothing */
     int64_t pause_ns;     /* longest time between two turns, at first */
     /* Append what to say. */
     void (*say)(void *ctx, struct strbuf *out);
