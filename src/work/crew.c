@@ -25,6 +25,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Between two turns: while something is under way, and at most. Notifications
+ * come on the connection of the turns, so none is lost without the connection,
+ * which is noticed: polling only has to renew the lease. The share of a lease
+ * leaves several tries before its first third is over. */
+#define PAUSE_MIN_NS SECOND_NS
+#define PAUSE_MAX_NS (5 * SECOND_NS)
+#define PAUSES_PER_LEASE 24
+
 /* How long a worker without space takes nothing, before it looks again. */
 #define TROUBLE_NS (10 * SECOND_NS)
 
@@ -473,6 +481,27 @@ bool crew_has_news(const struct crew *crew)
         news = crew->asks[ix].number == 0;
     }
     return news;
+}
+
+/* Whether a job waits for something: its start, its end, or its removal. */
+static bool is_moving(const struct job *job)
+{
+    return job->state != ROW_STARTED || job->next != ROW_STARTED ||
+           job->want != WORK_RUN || job->due || job->orphan || job->over;
+}
+
+int64_t crew_pause_ns(const struct crew *crew)
+{
+    bool quiet = crew->registered && !crew->draining && crew->ask_count == 0 &&
+                 crew->peek_count == 0 && crew->trouble[0] == '\0';
+    for (uint32_t ix = 0; ix < crew->job_count && quiet; ix++) {
+        quiet = !is_moving(&crew->jobs[ix]);
+    }
+    int64_t pause_ns = crew->lease_ns / PAUSES_PER_LEASE;
+    if (!quiet || pause_ns < PAUSE_MIN_NS) {
+        return PAUSE_MIN_NS;
+    }
+    return pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS;
 }
 
 /* Append what the row of an accepted job has as its report: the boot in which

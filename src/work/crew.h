@@ -97,6 +97,10 @@ uint64_t crew_generation(const struct crew *crew);
 /* Whether a turn would change something. */
 bool crew_has_news(const struct crew *crew);
 
+/* The longest time until the next turn, if nothing wakes it before: a second
+ * while something is under way, else longer, for leases of two minutes. */
+int64_t crew_pause_ns(const struct crew *crew);
+
 /* Append what to say in a turn, for the function worker_turn(). */
 void crew_say(struct crew *crew, struct strbuf *out);
 

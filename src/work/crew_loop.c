@@ -396,6 +396,7 @@ static void on_hear(void *ctx,
     }
     tell_silence(loop, err, why);
     err = crew_hear(loop->crew, text, since_ns, &diag);
+    turns_set_pause(loop->turns, crew_pause_ns(loop->crew));
     if (err != ERR_OK || crew_is_over(loop->crew)) {
         turns_close(loop->turns);
         leave(loop, err, diag.text);
@@ -605,6 +606,7 @@ static enum err open_all(struct crew_loop *loop, struct diag *diag)
                              .address = loop->options.place->address,
                              .function = "worker_turn",
                              .channel = "sluice_workers",
+                             .name = loop->options.name,
                              .pause_ns = SECOND_NS,
                              .say = on_say,
                              .hear = on_hear,

@@ -268,6 +268,31 @@ BEGIN
     ) SELECT array_agg(name) INTO gone FROM lost;
     UPDATE work SET state = 'lost' WHERE worker = ANY (gone)
         AND state IN ('accepted', 'started');
+    PERFORM pg_notify('sluice_workers', name) FROM unnest(gone) AS name;
+END
+$$;
+
+-- Wake the workers that a turn of a scheduler concerns; all of them if it
+-- names none, as the first turn.
+CREATE FUNCTION scheduler_wake(said json) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    PERFORM pg_notify('sluice_workers', x.worker) FROM (
+        SELECT worker FROM json_to_recordset(said -> 'orders')
+            AS o(worker text)
+        UNION SELECT worker FROM json_to_recordset(said -> 'moves')
+            AS m(worker text)
+        UNION SELECT work.worker FROM json_to_recordset(said -> 'wants')
+            AS w(token bigint) JOIN work ON work.token = w.token
+        UNION SELECT work.worker FROM json_to_recordset(said -> 'tells')
+            AS t(token bigint) JOIN work ON work.token = t.token
+        UNION SELECT ask.worker FROM json_to_recordset(said -> 'answers')
+            AS a(number bigint) JOIN ask ON ask.number = a.number
+            WHERE ask.worker IS NOT NULL
+    ) AS x;
+    IF NOT FOUND THEN
+        NOTIFY sluice_workers;
+    END IF;
 END
 $$;
 
@@ -319,7 +344,7 @@ BEGIN
     IF FOUND THEN
         NOTIFY sluice_answer;
     END IF;
-    NOTIFY sluice_workers;
+    PERFORM scheduler_wake(said);
     RETURN true;
 END
 $$;
