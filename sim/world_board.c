@@ -110,7 +110,10 @@ static const char *worker_begin(struct world *world, const json_t *said)
         world_turns_notify(world, false);
         return "taken";
     }
-    bool same = me != NULL && me->proto == get_int(said, "proto");
+    char *before = NULL;
+    if (me != NULL && me->proto == get_int(said, "proto")) {
+        mem_set_text(&before, me->instance);
+    }
     if (me == NULL) {
         MEM_GROW(board->workers, board->worker_count, board->worker_capacity);
         me = &board->workers[board->worker_count++];
@@ -132,10 +135,12 @@ static const char *worker_begin(struct world *world, const json_t *said)
         struct board_row *row = &board->rows[ix];
         if (is(row->worker, me->name) &&
             (is_state(row, "accepted", "started") ||
-             (is(row->state, "assigned") && same))) {
+             (is(row->state, "assigned") && before != NULL &&
+              is(row->instance, before)))) {
             mem_set_text(&row->instance, me->instance);
         }
     }
+    mem_free(before);
     return "ok";
 }
 

@@ -65,7 +65,8 @@ BEGIN
         lease_until = excluded.lease_until, trouble = '';
     UPDATE work SET instance = said ->> 'instance'
         WHERE worker = said ->> 'name' AND (state IN ('accepted', 'started')
-            OR (state = 'assigned' AND me.proto = (said ->> 'proto')::bigint));
+            OR (state = 'assigned' AND instance = me.instance
+                AND me.proto = (said ->> 'proto')::bigint));
     RETURN 'ok';
 END
 $$;
