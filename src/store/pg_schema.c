@@ -34,11 +34,22 @@ read_version(struct pg_store *store, int64_t *out, struct diag *diag)
     PGresult *result =
         pg_run(&store->link,
                "SELECT to_regclass('version') IS NOT NULL"
-               " AND pg_table_is_visible(to_regclass('version'))",
+               " AND pg_table_is_visible(to_regclass('version')),"
+               " EXISTS (SELECT 1 FROM pg_namespace WHERE nspname ="
+               "  current_setting('search_path')"
+               "  AND NOT has_schema_privilege(oid, 'USAGE'))",
                NULL,
                &err,
                diag);
     bool exists = err == ERR_OK && pg_bool(result, 0, 0);
+    if (err == ERR_OK && pg_bool(result, 0, 1)) {
+        err = diag_set(diag,
+                       ERR_DENIED,
+                       "%s: the role %s may not use the store's schema; its "
+                       "owner can grant it a role of `sluice store roles`",
+                       store->link.shown,
+                       PQuser(store->link.conn));
+    }
     PQclear(result);
     if (!exists) {
         return err;
