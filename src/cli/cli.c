@@ -642,7 +642,7 @@ int cli_print(struct strbuf *out)
     return code;
 }
 
-int cli_store(const struct cli_line *line, struct store_place *out)
+int cli_find_store(const struct cli_line *line, struct store_place *out)
 {
     struct diag diag = {0};
     enum err err = store_place_find(out, line->wanted.store, false, &diag);

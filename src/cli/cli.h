@@ -117,6 +117,7 @@ struct cli_line {
     X(simulate)                                                                \
     X(skip)                                                                    \
     X(status)                                                                  \
+    X(store)                                                                   \
     X(tell)                                                                    \
     X(top)                                                                     \
     X(usage)                                                                   \
@@ -291,7 +292,7 @@ int cli_print(struct strbuf *out);
 
 /* Find the store of a command line. Return CLI_OK, or print a message and
  * return the exit code. Release *out in any case. */
-int cli_store(const struct cli_line *line, struct store_place *out);
+int cli_find_store(const struct cli_line *line, struct store_place *out);
 
 /* Read the store and print the output of `fn`, or an error; the exit code. */
 typedef void (*cli_show_fn)(struct strbuf *out,

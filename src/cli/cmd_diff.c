@@ -108,7 +108,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     struct store_place place;
     struct diff_view view = {0};
     struct diag diag = {0};
-    code = cli_store(&args.line, &place);
+    code = cli_find_store(&args.line, &place);
     if (code == CLI_OK) {
         enum err err = diff_take(&view, &place, run, name, &diag);
         code = err == ERR_OK ? print(&args, &view)

@@ -667,7 +667,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     if (code != CLI_END) {
         return code;
     }
-    code = cli_store(&doctor.line, &doctor.place);
+    code = cli_find_store(&doctor.line, &doctor.place);
     if (code != CLI_OK) {
         return code;
     }

@@ -812,7 +812,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     if (code != CLI_END) {
         return code;
     }
-    code = cli_store(&gc.line, &gc.place);
+    code = cli_find_store(&gc.line, &gc.place);
     if (code == CLI_OK && !gc.dry && door_is_of(&gc.place)) {
         store_place_release(&gc.place);
         return cli_fail(command,

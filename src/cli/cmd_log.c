@@ -582,7 +582,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     if (cli_check_id(command, "task", argv[optind]) != CLI_OK) {
         return CLI_USAGE;
     }
-    code = cli_store(&log.line, &log.place);
+    code = cli_find_store(&log.line, &log.place);
     if (code != CLI_OK) {
         return code;
     }

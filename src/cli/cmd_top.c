@@ -486,7 +486,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
                         "standard input and output must be a terminal; use "
                         "'sluice status' instead");
     }
-    code = cli_store(&view.line, &view.place);
+    code = cli_find_store(&view.line, &view.place);
     if (code != CLI_OK) {
         return code;
     }

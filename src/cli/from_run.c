@@ -348,7 +348,7 @@ int from_run(const struct from_run *options)
     struct store *store = NULL;
     struct run_history history = {0};
     struct store_place place;
-    int code = cli_store(options->line, &place);
+    int code = cli_find_store(options->line, &place);
     enum err err = ERR_OK;
     if (code == CLI_OK) {
         err = store_open(&store, place.address, STORE_READ, &diag);

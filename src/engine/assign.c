@@ -471,20 +471,21 @@ static struct work_sandbox sandbox_of(struct making *making)
     };
 }
 
-/* Find the plan's working directory for the session. True: a repository. */
-static bool find_folder(struct making *making, const char **out)
+/* Find the plan's working directory for the session. */
+static void find_folder(struct making *making, struct work_order *out)
 {
     const struct plan_task *task = making->task;
-    *out = making->run->folder;
+    out->folder = making->run->folder;
     if (task->repo == PLAN_NONE) {
-        return false;
+        return;
     }
     const char *path = making->run->plan->repos[task->repo].path;
     if (path != NULL) {
         engine_add_path(&making->text, making->run->folder, path);
-        *out = take_text(making);
+        out->folder = take_text(making);
+        out->named = true;
     }
-    return true;
+    out->checkout = true;
 }
 
 /* Where it may run. The stages of an issue share a checkout, and tasks of one
@@ -555,7 +556,7 @@ enum err assign_session(struct engine *engine,
     enum err err = ERR_OK;
     if (order.want == WORK_RUN) {
         order.where = where_of(&making);
-        order.checkout = find_folder(&making, &order.folder);
+        find_folder(&making, &order);
         order.sandbox = sandbox_of(&making);
         set_task(&making);
         set_repos(&making);

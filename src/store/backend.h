@@ -88,6 +88,9 @@ struct store_ops {
     enum err (*prune)(struct store *store,
                       const struct store_prune *prune,
                       struct diag *diag);
+    /* Give this epoch a greater number, for rows of another store. Close the
+     * store if the transaction fails. NULL: not supported. */
+    enum err (*raise)(struct store *store, uint64_t epoch, struct diag *diag);
 
     /* Check for damage below the rows, and for missing writes. */
     enum err (*check)(struct store *store,

@@ -95,6 +95,7 @@ static const struct store_ops pg_ops = {
     .find_run = pg_find_run,
     .put = pg_put,
     .prune = pg_prune,
+    .raise = pg_raise,
     .check = check,
     .ask = pg_ask,
 };

@@ -92,6 +92,7 @@ struct pg_store {
     struct pg_group *groups; /* of the batch */
     uint32_t group_count;
     uint32_t group_capacity;
+    uint32_t rows;      /* in these groups */
     uint32_t segment;   /* index of the first group that can take rows */
     struct strmap keys; /* of the rows since `segment` */
     struct arena texts; /* of these keys */
@@ -170,6 +171,7 @@ PG_OP(end) pg_end_batch;
 PG_OP(find_run) pg_find_run;
 PG_OP(put) pg_put;
 PG_OP(prune) pg_prune;
+PG_OP(raise) pg_raise;
 PG_OP(ask) pg_ask;
 
 #endif /* STORE_PG_INTERNAL_H */

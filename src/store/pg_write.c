@@ -26,8 +26,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* How often a batch is sent again before the caller is told. */
-enum { TRIES = 3 };
+/* How often a batch is sent again before the caller is told; how many rows are
+ * kept in memory before they are sent. */
+enum { TRIES = 3, ROWS_MAX = 20000 };
 
 /* The kinds of rows that are written, and how. */
 static const struct {
@@ -80,6 +81,7 @@ void pg_forget_batch(struct pg_store *store)
         pg_group_release(&store->groups[ix]);
     }
     store->group_count = 0;
+    store->rows = 0;
     new_segment(store);
 }
 
@@ -110,7 +112,6 @@ enum err pg_put(struct store *base,
                 struct diag *diag)
 {
     struct pg_store *store = (struct pg_store *)base;
-    (void)diag;
     INVARIANT(store->writing);
     if (store->done) {
         return ERR_OK;
@@ -135,7 +136,7 @@ enum err pg_put(struct store *base,
     if (kind == STORE_KIND_RUN && how == STORE_PUT_NEW) {
         note_run(store, row->run.number);
     }
-    return ERR_OK;
+    return ++store->rows < ROWS_MAX ? ERR_OK : pg_flush(store, diag);
 }
 
 enum err pg_find_run(struct store *base, uint32_t number, struct diag *diag)
@@ -399,6 +400,35 @@ enum err pg_flush(struct pg_store *store, struct diag *diag)
     }
     if (err == ERR_OK) {
         pg_forget_batch(store);
+    }
+    return err;
+}
+
+enum err pg_raise(struct store *base, uint64_t epoch, struct diag *diag)
+{
+    struct pg_store *store = (struct pg_store *)base;
+    struct pg_params params = {0};
+    int64_t rows = 0;
+    INVARIANT(epoch > base->epoch && epoch < INT64_MAX && !store->done);
+    pg_add_i64(&params, (int64_t)epoch);
+    pg_add_text(&params, store->holder);
+    enum err err = pg_flush(store, diag);
+    if (err == ERR_OK) {
+        err = pg_do(&store->link,
+                    "UPDATE scheduler SET epoch = $1 WHERE holder = $2",
+                    &params,
+                    &rows,
+                    diag);
+    }
+    if (err == ERR_OK && rows != 1) {
+        return diag_set(diag,
+                        ERR_CONFLICT,
+                        "another process has become the scheduler");
+    }
+    if (err == ERR_OK) {
+        base->epoch = epoch;
+        store->self.epoch = epoch;
+        store->head.epoch = epoch;
     }
     return err;
 }

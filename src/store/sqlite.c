@@ -357,6 +357,7 @@ static const struct store_ops store_sqlite_ops = {
     .find_run = sqlite_find_run,
     .put = sqlite_put,
     .prune = sqlite_prune,
+    .raise = sqlite_raise,
     .check = sqlite_check,
     .ask = sqlite_ask,
 };

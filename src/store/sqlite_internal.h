@@ -171,6 +171,7 @@ SQLITE_OP(end) sqlite_end_batch;
 SQLITE_OP(find_run) sqlite_find_run;
 SQLITE_OP(put) sqlite_put;
 SQLITE_OP(prune) sqlite_prune;
+SQLITE_OP(raise) sqlite_raise;
 SQLITE_OP(check) sqlite_check;
 SQLITE_OP(ask) sqlite_ask;
 

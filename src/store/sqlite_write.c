@@ -336,6 +336,26 @@ static enum err set_epoch(struct sqlite_store *store,
     return err;
 }
 
+enum err sqlite_raise(struct store *base, uint64_t epoch, struct diag *diag)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    sqlite3_stmt *stmt = NULL;
+    INVARIANT(store->writing && epoch > base->epoch && epoch < INT64_MAX);
+    enum err err =
+        sqlite_prepare(store, "UPDATE scheduler SET epoch = ?1", &stmt, diag);
+    if (err != ERR_OK) {
+        return err;
+    }
+    bind_number(stmt, 1, (int64_t)epoch);
+    err = sqlite_step(store, stmt, diag);
+    (void)sqlite3_finalize(stmt);
+    if (err == ERR_OK) {
+        base->epoch = epoch;
+        store->record.owner.epoch = epoch;
+    }
+    return err;
+}
+
 enum err sqlite_begin_epoch(struct sqlite_store *store,
                             uint64_t *epoch_out,
                             struct diag *diag)

@@ -2,6 +2,11 @@
 /*
  * One process uses a home at a time: it holds a lock on the file `worker` in
  * it, which also has a name for the home that no other has.
+ *
+ * A worker whose `sluice run` has died keeps the lease of its sessions, but
+ * starts none. The worker of the next `sluice run` holds a lock on `next` while
+ * it waits for the home: then the first exits, and the second adopts its
+ * sessions.
  */
 #include "work/crew_loop.h"
 
@@ -21,6 +26,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,12 +39,15 @@
 #include <uv.h>
 
 #define HOME_FILE "worker"
+#define NEXT_FILE "next"
 #define SPACE_FILE "space"
 
 enum {
     ID_BYTES = 33,
     SPACE_BYTES = 64 << 10, /* that must fit before sessions start again */
     TICK_MS = 1000,
+    OLD_LEASES = 16,
+    NEXT_MS = 100, /* between two looks for a successor, or for the home */
 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -62,6 +71,7 @@ struct crew_loop {
     char home_id[ID_BYTES];
     uint64_t generation; /* whose lease file the worker uses */
     bool silent;         /* the store cannot be reached, which was said */
+    bool left;           /* by its parent: a successor may have the home */
     bool stopping;
     uint32_t signalled;
     enum err failed;
@@ -103,6 +113,50 @@ static enum err make_id(char out[ID_BYTES], struct diag *diag)
     return ERR_OK;
 }
 
+/* Open the file by which a successor is known; negative: it cannot be. */
+static int open_next(const struct crew_loop *loop)
+{
+    struct strbuf path = {0};
+    strbuf_addf(&path, "%s/" NEXT_FILE, loop->options.place->home);
+    int fd = open(strbuf_text(&path),
+                  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                  0600);
+    strbuf_release(&path);
+    return fd;
+}
+
+/* Whether another worker waits for this home. */
+static bool has_next(const struct crew_loop *loop)
+{
+    int fd = open_next(loop);
+    bool waits =
+        fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return waits;
+}
+
+/* Lock the home. A worker with a parent waits for it, as long as it has the
+ * parent. */
+static bool get_lock(const struct crew_loop *loop, int fd)
+{
+    struct pollfd parent = {.fd = loop->options.parent_fd, .events = POLLIN};
+    bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    int next = locked || parent.fd < 0 ? -1 : open_next(loop);
+    bool waits = next >= 0;
+    while (!locked && waits) {
+        char byte;
+        (void)flock(next, LOCK_EX | LOCK_NB);
+        waits = poll(&parent, 1, NEXT_MS) <= 0 || read(parent.fd, &byte, 1) > 0;
+        locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    }
+    if (next >= 0) {
+        (void)close(next);
+    }
+    return locked;
+}
+
 /* Lock the home, and read or create its name. */
 static enum err lock_home(struct crew_loop *loop, struct diag *diag)
 {
@@ -122,7 +176,7 @@ static enum err lock_home(struct crew_loop *loop, struct diag *diag)
                        strerror(errno));
     }
     loop->home_fd = fd;
-    if (err == ERR_OK && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (err == ERR_OK && !get_lock(loop, fd)) {
         err = diag_set(diag,
                        ERR_BUSY,
                        "another worker uses %s: stop it, or use another "
@@ -148,6 +202,20 @@ add_lease_path(struct strbuf *out, const struct crew_loop *loop, uint64_t of)
                 "%s/lease-%llu",
                 loop->options.place->home,
                 (unsigned long long)of);
+}
+
+/* Remove the lease files of earlier generations: shims without one stop their
+ * sessions, which nobody may know any more. */
+static void drop_leases(const struct crew_loop *loop, uint64_t generation)
+{
+    uint64_t first = generation > OLD_LEASES ? generation - OLD_LEASES : 0;
+    struct strbuf path = {0};
+    for (uint64_t of = first; of < generation; of++) {
+        strbuf_clear(&path);
+        add_lease_path(&path, loop, of);
+        (void)unlink(strbuf_text(&path)); /* most are gone */
+    }
+    strbuf_release(&path);
 }
 
 /* --- the crew ----------------------------------------------------------- */
@@ -180,6 +248,7 @@ on_lease(void *ctx, uint64_t generation, int64_t until_ns, int64_t grace_ns)
         strbuf_release(&text);
     }
     if (generation != loop->generation) {
+        drop_leases(loop, generation);
         loop->generation = generation;
         worker_set_lease(link_local_worker(loop->link), strbuf_text(&path));
     }
@@ -221,6 +290,28 @@ static bool on_has_space(void *ctx)
     (void)unlink(strbuf_text(&text));
     strbuf_release(&text);
     return err == ERR_OK;
+}
+
+static bool on_exists(void *ctx, const char *path)
+{
+    struct stat info;
+    (void)ctx;
+    return stat(path, &info) == 0;
+}
+
+static bool on_make_dir(void *ctx, const char *path)
+{
+    struct diag ignored = {0};
+    (void)ctx;
+    return attempt_file_make_dir(path, &ignored) == ERR_OK;
+}
+
+static bool
+on_read(void *ctx, const char *dir, const char *name, struct strbuf *out)
+{
+    struct diag ignored = {0};
+    (void)ctx;
+    return attempt_file_read(dir, name, out, &ignored) == ERR_OK;
 }
 
 /* A request of a session: check its key here, where its secret is. */
@@ -305,6 +396,7 @@ static void on_hear(void *ctx,
     }
     tell_silence(loop, err, why);
     err = crew_hear(loop->crew, text, since_ns, &diag);
+    turns_set_pause(loop->turns, crew_pause_ns(loop->crew));
     if (err != ERR_OK || crew_is_over(loop->crew)) {
         turns_close(loop->turns);
         leave(loop, err, diag.text);
@@ -337,6 +429,7 @@ static void on_parent(uv_poll_t *poll, int status, int events)
     (void)events;
     if (status != 0 || read(loop->options.parent_fd, &byte, 1) <= 0) {
         must(uv_poll_stop(poll));
+        loop->left = true;
         crew_drain(loop->crew);
     }
 }
@@ -353,17 +446,21 @@ static void before_wait(uv_prepare_t *prepare)
     loop->options.tick(loop->options.ctx);
     worker_tick(worker);
     crew_tick(loop->crew);
+    if (loop->left && !loop->stopping && has_next(loop)) {
+        leave(loop, ERR_OK, "");
+    }
     if (loop->stopping) {
         uv_stop(&loop->uv);
     } else if (crew_has_news(loop->crew)) {
         turns_wake(loop->turns);
     }
     int64_t look_ns = worker_next_ns(worker);
-    uint64_t wait_ms = TICK_MS;
+    uint64_t tick_ms = loop->left ? NEXT_MS : TICK_MS;
+    uint64_t wait_ms = tick_ms;
     if (look_ns != INT64_MAX) {
         int64_t left_ms = (look_ns - clock_boot_ns() + MS_NS - 1) / MS_NS;
         left_ms = left_ms > 0 ? left_ms : 0;
-        wait_ms = left_ms < TICK_MS ? (uint64_t)left_ms : wait_ms;
+        wait_ms = left_ms < (int64_t)tick_ms ? (uint64_t)left_ms : tick_ms;
     }
     uv_update_time(&loop->uv);
     must(uv_timer_start(&loop->timer, on_timer, wait_ms, 0));
@@ -436,6 +533,9 @@ static enum err open_crew(struct crew_loop *loop, struct diag *diag)
         .say = on_crew_say,
         .answer = on_answer,
         .has_space = on_has_space,
+        .exists = on_exists,
+        .make_dir = on_make_dir,
+        .read = on_read,
         .ctx = loop,
     });
     strbuf_release(&labels);
@@ -506,6 +606,7 @@ static enum err open_all(struct crew_loop *loop, struct diag *diag)
                              .address = loop->options.place->address,
                              .function = "worker_turn",
                              .channel = "sluice_workers",
+                             .name = loop->options.name,
                              .pause_ns = SECOND_NS,
                              .say = on_say,
                              .hear = on_hear,

@@ -119,6 +119,7 @@ struct work_order {
     bool again;          /* a program that may have been assigned before */
     const char *folder;  /* working directory, from the plan */
     bool checkout;       /* `folder` is a repository's */
+    bool named;          /* by the plan: no other folder will do */
     const char *prepare; /* or NULL */
     /* The command: a shell command line; words with a final NULL; or
      * sluice-agent: for a session with its directory, for a program with the

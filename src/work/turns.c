@@ -101,9 +101,11 @@ static bool take_notifications(struct turns *turns, bool *any_out)
         return false;
     }
     PGnotify *notify;
+    const char *name = turns->options.name;
     while ((notify = PQnotifies(conn)) != NULL) {
+        bool all = name == NULL || notify->extra[0] == '\0';
+        *any_out = *any_out || all || strcmp(notify->extra, name) == 0;
         PQfreemem(notify);
-        *any_out = true;
     }
     return true;
 }
@@ -161,11 +163,13 @@ static void on_done(uv_work_t *work, int status)
         mem_free(heard);
         return;
     }
-    start_polling(turns);
-    bool any = false; /* some came along with the result */
-    if (turns->link.conn != NULL && take_notifications(turns, &any) && any) {
-        turns->wanted = true;
+    /* Some came along with the result. If the connection is lost, libpq closes
+     * its descriptor: polling that would abort the loop. */
+    bool any = false;
+    if (turns->link.conn != NULL && take_notifications(turns, &any)) {
+        start_polling(turns);
     }
+    turns->wanted = turns->wanted || any;
     turns->options.hear(turns->options.ctx,
                         heard,
                         turns->since_ns,
@@ -204,6 +208,12 @@ void turns_wake(struct turns *turns)
     if (!turns->busy && !turns->closing && turns->err == ERR_OK) {
         set_timer(turns, 0);
     }
+}
+
+void turns_set_pause(struct turns *turns, int64_t pause_ns)
+{
+    INVARIANT(pause_ns > 0);
+    turns->options.pause_ns = pause_ns;
 }
 
 bool turns_is_busy(const struct turns *turns)

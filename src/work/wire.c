@@ -143,6 +143,7 @@ void wire_add_order(struct strbuf *out, const struct work_order *order)
     jsonw_text(&json, "name", order->id.name);
     jsonw_text(&json, "folder", order->folder);
     add_flag_if(&json, "checkout", order->checkout);
+    add_flag_if(&json, "named", order->named);
     add_text_if(&json, "prepare", order->prepare);
     add_text_if(&json, "shell", order->shell);
     add_list(&json, "argv", order->argv, length(order->argv));
@@ -380,6 +381,7 @@ wire_read_order(struct wire_order *out, const char *text, struct diag *diag)
             },
         .folder = get_text(json, "folder"),
         .checkout = get_flag(json, "checkout"),
+        .named = get_flag(json, "named"),
         .prepare = get_text(json, "prepare"),
         .shell = get_text(json, "shell"),
         .argv = get_list(out, json, "argv", NULL),

@@ -16,6 +16,7 @@ it, no process, mount or interface is left. It prints a skip where that is not
 possible.
 """
 
+import concurrent.futures
 import importlib.machinery
 import importlib.util
 import itertools
@@ -28,11 +29,12 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 import uuid
 
 import tap
 
-GUARD = 150  # seconds after which something that should happen is given up
+GUARD = 120  # seconds after which something that should happen is given up
 INSIDE = "SLUICE_TEST_INSIDE"
 DISK = "24m"
 LEASE_MS = 3000
@@ -97,6 +99,7 @@ class Process:
         self.host = host
         self.words = words
         self.env = env
+        self.stopped = False
         self.output = host.fleet.folder / f"out-{next(host.fleet.numbers)}"
         with open(self.output, "wb") as out:
             self.process = subprocess.Popen(
@@ -121,31 +124,28 @@ class Process:
         return self.output.read_text(encoding="utf-8", errors="replace")
 
     def alive(self):
-        """Whether it has not exited."""
+        """Whether it has not exited. nsenter stops itself some time after its
+        child was stopped, and is to see its exit."""
+        if self.process.poll() is None and not self.stopped:
+            send(self.process.pid, signal.SIGCONT)
         return self.process.poll() is None
 
     def signal(self, number):
-        """Send it a signal. SIGCONT goes to nsenter, too, which stops itself
-        together with its child."""
-        if self.alive() and self.pid is not None:
+        """Send it a signal."""
+        if number in (signal.SIGSTOP, signal.SIGCONT, signal.SIGKILL):
+            self.stopped = number == signal.SIGSTOP
+        if self.pid is not None and self.process.poll() is None:
             send(self.pid, number)
-            if number == signal.SIGCONT:
-                send(self.process.pid, number)
 
     def kill(self):
         """End it at once."""
         self.signal(signal.SIGKILL)
-        self.signal(signal.SIGCONT)
-        self.process.wait(GUARD)
+        until(lambda: not self.alive(), f"the end of {self.words}")
 
     def end(self, code=None):
         """Wait for its exit, and require an exit code; what it printed."""
-        try:
-            got = self.process.wait(GUARD)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(
-                f"{self.words} is still running:\n{self.text()}"
-            ) from None
+        until(lambda: not self.alive(), lambda: f"{self.words}\n{self.text()}")
+        got = self.process.poll()
         text = self.check()
         if code is not None:
             assert got == code, f"{self.words}: exit code {got}\n{text}"
@@ -322,11 +322,10 @@ class Host:
 
     def signal_all(self, number):
         """Send a signal to all processes on it."""
+        for process in self.processes:
+            process.signal(number)
         for pid in self.pids():
             send(pid, number)
-        if number == signal.SIGCONT:
-            for process in self.processes:
-                process.signal(number)
 
 
 def _has_session(pid):
@@ -376,13 +375,27 @@ class Base(Host):
         """Start it."""
         self.server.start(self.enter())
 
+    def stop_server(self):
+        """End it, as by a crash."""
+        if self.server.process is not None:
+            self.signal_server(signal.SIGCONT)
+            self.server.stop(signal.SIGQUIT)
+
     def restart_server(self):
         """Restart it, as after a crash."""
-        self.server.stop(signal.SIGQUIT)
+        self.stop_server()
         self.start_server()
+
+    def signal_server(self, number):
+        """Send a signal to all its processes."""
+        outer = self.server.process.pid
+        path = pathlib.Path(f"/proc/{outer}/task/{outer}/children")
+        for pid in [outer, *path.read_text(encoding="ascii").split()]:
+            send(int(pid), number)
 
     def backends(self):
         """The processes that serve sluice."""
+        self.signal_server(signal.SIGCONT)
         sql = ("SELECT pid FROM pg_stat_activity WHERE usename = 'sluice'"
                " AND client_addr IS NOT NULL")
         return [int(line) for line in ask(self.server, sql).split()]
@@ -497,9 +510,13 @@ class Fleet:
         return self.rows(sql)
 
     def workers(self):
-        """Name, state and trouble of each worker."""
-        return {row[0]: row[1:] for row in self.rows(
-            "SELECT name, state, trouble, generation FROM worker")}
+        """State of each worker."""
+        return dict(self.rows("SELECT name, state FROM worker"))
+
+    def scheduler(self):
+        """(epoch, host) of the scheduler."""
+        row = self.rows("SELECT epoch, host FROM scheduler")[0]
+        return int(row[0]), row[1]
 
     def until(self, condition, what, guard=GUARD):
         """Wait for a condition; the failure has everything of interest."""
@@ -587,13 +604,34 @@ def close():
         Base.model.close()
 
 
-def main():
-    """Run the cases of a scenario; see tap.main()."""
-    enter()
+def try_case(function):
+    """The failure of a case, as text; "": none."""
     try:
-        return tap.main()
-    finally:
-        close()
+        function()
+        return ""
+    except Exception:  # pylint: disable=broad-except
+        return traceback.format_exc()
+
+
+def main(cases, jobs=4):
+    """Run the cases of a scenario, some at a time: they mostly wait. Print TAP;
+    the exit code."""
+    enter()
+    os.chdir(tap.ROOT)
+    wanted = sys.argv[1:]
+    cases = [c for c in cases if not wanted or c.__name__ in wanted]
+    print(f"1..{len(cases)}", flush=True)
+    bad = 0
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for number, text in enumerate(pool.map(try_case, cases), 1):
+            name = " ".join(cases[number - 1].__doc__.split()).rstrip(".")
+            bad += 1 if text else 0
+            print(f"{'not ' if text else ''}ok {number} - {name}")
+            for line in text.splitlines():
+                print(f"# {line}")
+            sys.stdout.flush()
+    close()
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":

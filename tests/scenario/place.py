@@ -23,6 +23,7 @@ import sqlite3
 import subprocess
 import time
 
+import pgplace
 import tap
 
 GUARD = 60  # seconds after which something that should happen is given up
@@ -54,6 +55,42 @@ def children(pid):
             if int(text.rpartition(")")[2].split()[1]) == pid:
                 found.append(int(entry.name))
     return found
+
+
+def pids_with(variable):
+    """Pids of the processes with this variable, as bytes, at their start."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if variable in words:
+                found.append(int(entry.name))
+    return found
+
+
+def worker_of(run):
+    """Pid of the worker beside `sluice run`, or None."""
+    for pid in children(run.pid):
+        words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        if b"--attached" in words:
+            return pid
+    return None
+
+
+def spawn_servers(run):
+    """Pids of the processes that start the sessions of `sluice run`: its own,
+    or those of the worker beside it."""
+    return children(worker_of(run) if pgplace.ON else run.pid)
+
+
+def spawn_server(run):
+    """The only one of them."""
+    found = spawn_servers(run)
+    tap.equal(len(found), 1, "spawn servers")
+    return found[0]
 
 
 def has_socket(run):
@@ -88,7 +125,12 @@ class Run:
             self.process = subprocess.Popen(
                 [tap.SLUICE, *map(str, words)],
                 cwd=place.folder,
-                env={**os.environ, "LC_ALL": "C.UTF-8", **env},
+                env={
+                    **os.environ,
+                    "LC_ALL": "C.UTF-8",
+                    **place.env_run(),
+                    **env,
+                },
                 start_new_session=True,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
@@ -133,9 +175,28 @@ class Place:
     def __init__(self, folder=None):
         self.folder = folder or tap.folder()
         self.store = self.folder / ".sluice"
+        self.database = pgplace.Database() if pgplace.ON else None
         self.witness_path = self.folder / "witness"
         self.witness_path.touch()
         self.runs = []
+
+    @property
+    def address(self):
+        """What --store takes."""
+        return self.database.address if self.database else str(self.store)
+
+    @property
+    def shown(self):
+        """What a session has as SLUICE_STORE."""
+        return self.database.shown if self.database else str(self.store)
+
+    def env_run(self):
+        """The environment of `sluice run`, which finds .sluice by itself."""
+        return self.database.env(self.store) if self.database else {}
+
+    def env_store(self):
+        """The environment of other commands on this store."""
+        return self.env_run() or {"SLUICE_STORE": str(self.store)}
 
     def plan(self, text, head=tap.HEAD, name="plan.yaml"):
         """Write the plan; `head` goes before the text."""
@@ -171,13 +232,13 @@ class Place:
 
     def start_order(self, *words):
         """Start another command on this store in the background."""
-        run = Run(self, words, {"SLUICE_STORE": str(self.store)})
+        run = Run(self, words, self.env_store())
         self.runs.append(run)
         return run
 
     def sluice(self, *words, code=0, stdin=None, env=None):
         """Run another command on this store."""
-        env = {"SLUICE_STORE": str(self.store), **(env or {})}
+        env = {**self.env_store(), **(env or {})}
         return tap.sluice(*words, code=code, stdin=stdin, env=env)
 
     def metrics(self, *words):
@@ -189,6 +250,8 @@ class Place:
 
     def rows(self, sql, *values):
         """Ask the database, read-only; [] while there is none."""
+        if self.database:
+            return self.database.rows(sql, *values)
         path = self.store / "sluice.db"
         if not path.exists():
             return []
@@ -206,6 +269,8 @@ class Place:
         """Change the database by hand; nobody may have it open. The number of
         rows that were changed."""
         assert not any(run.alive() for run in self.runs), "sluice is running"
+        if self.database:
+            return self.database.edit(sql, *values)
         db = sqlite3.connect(self.store / "sluice.db", isolation_level=None)
         try:
             return db.execute(sql, values).rowcount
@@ -279,17 +344,8 @@ class Place:
 
     def processes(self):
         """Pids of all live processes of this store's sessions."""
-        marker = f"SLUICE_STORE={self.store}".encode()
-        found = []
-        for entry in pathlib.Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    words = (entry / "environ").read_bytes().split(b"\0")
-                except OSError:
-                    continue
-                if marker in words:
-                    found.append(int(entry.name))
-        return found
+        marker = f"SLUICE_STORE={self.shown}".encode()
+        return pids_with(marker)
 
     def check_gone(self):
         """No process of a session is left; one that was killed goes when it
@@ -311,14 +367,25 @@ class Place:
             look = time.monotonic()
         return time.monotonic() - begin
 
+    def workers(self):
+        """Pids of the workers beside `sluice run`."""
+        marker = f"SLUICE_STORE={self.address}".encode()
+        return pids_with(marker) if self.database else []
+
     def close(self):
         """End whatever is left."""
         for run in self.runs:
             if run.alive():
                 run.process.send_signal(signal.SIGCONT)
                 run.kill()
+        self.end_sessions()
+        if self.database:
+            self.database.close()
+
+    def end_sessions(self):
+        """End what no `sluice run` has any more."""
         for _ in range(100):
-            left = self.processes()
+            left = self.processes() + self.workers()
             if not left:
                 return
             for pid in left:

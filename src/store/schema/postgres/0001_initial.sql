@@ -248,14 +248,6 @@ CREATE TABLE worker (
     trouble text COLLATE "C" NOT NULL
 ) WITH (fillfactor = 50);
 
--- Which database role may speak for which worker; the owner of the schema may
--- for all. `sluice store roles` fills it.
-CREATE TABLE worker_role (
-    role text COLLATE "C" NOT NULL,
-    worker text COLLATE "C" NOT NULL,
-    PRIMARY KEY (role, worker)
-);
-
 -- One row for each attempt that a worker has. The scheduler makes it, changes
 -- what it wants, and removes it with the end of the attempt; the worker changes
 -- its state: assigned, accepted, started, ended. The scheduler alone makes it
