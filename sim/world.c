@@ -139,7 +139,10 @@ static enum err on_store_write(void *ctx,
             writer = world->processes[ix];
         }
     }
-    if (moment == STORE_MEMORY_BEFORE && world->now_ns < world->full_ns) {
+    bool cut = world->now_ns < world->away_ns ||
+               (writer != NULL && world->now_ns < writer->cut_ns);
+    if (moment == STORE_MEMORY_BEFORE &&
+        (cut || world->now_ns < world->full_ns)) {
         return ERR_LIMIT;
     }
     if (world->break_next && writer != NULL && rng_below(&world->rng, 2) == 0) {
@@ -154,18 +157,9 @@ static enum err on_store_write(void *ctx,
 
 /* --- faults ------------------------------------------------------------- */
 
-static void begin_boot(struct world *world)
-{
-    (void)snprintf(world->boot_id,
-                   sizeof(world->boot_id),
-                   "%08x-0000-4000-8000-000000000000",
-                   world->boots++);
-    world->next_pid = 1; /* pids are reused */
-}
-
 static void take_over(struct world *world)
 {
-    if (world->current == WORLD_NONE) {
+    if (world->current == WORLD_NONE || world->now_ns < world->away_ns) {
         return;
     }
     world_say(world, "process %u is superseded", world->current);
@@ -175,11 +169,13 @@ static void take_over(struct world *world)
     world_process_boot(world, NULL);
 }
 
-/* Return the active worker, or NULL. */
-static struct world_worker *present_worker(const struct world *world)
+/* Return a worker that runs: of the scheduler, or of a machine; or NULL. */
+static struct world_worker *draw_worker(struct world *world)
 {
-    uint32_t ix = world->remote;
-    if (ix == WORLD_NONE && world->current != WORLD_NONE) {
+    uint32_t host =
+        world->host_count > 1 ? rng_below(&world->rng, world->host_count) : 0;
+    uint32_t ix = world->hosts[host].worker;
+    if (host == 0 && world->current != WORLD_NONE) {
         ix = world->processes[world->current]->worker;
     }
     return ix != WORLD_NONE && world->workers[ix]->alive ? world->workers[ix]
@@ -188,7 +184,7 @@ static struct world_worker *present_worker(const struct world *world)
 
 static void kill_server(struct world *world)
 {
-    const struct world_worker *worker = present_worker(world);
+    const struct world_worker *worker = draw_worker(world);
     if (worker == NULL) {
         return;
     }
@@ -199,30 +195,6 @@ static void kill_server(struct world *world)
                            world->now_ns + world_delay(world, 50 * WORLD_MS),
                            worker->ix,
                            0);
-}
-
-/* Inject a fault into a separate worker process. */
-static void strike_worker(struct world *world)
-{
-    struct world_worker *worker = present_worker(world);
-    if (worker == NULL || worker->process != NULL) {
-        return;
-    }
-    switch (rng_below(&world->rng, 3)) {
-    case 0:
-        world_worker_end(worker);
-        break;
-    case 1: /* the worker's machine reboots alone */
-        world_worker_end(worker);
-        if (world_has(world, WORLD_REBOOT)) {
-            world_machine_reboot(world);
-            begin_boot(world);
-        }
-        break;
-    default:
-        world_link_cut(world, world_delay(world, 20 * WORLD_SECOND));
-        break;
-    }
 }
 
 static void kill_shim(struct world *world)
@@ -240,12 +212,9 @@ static void reboot(struct world *world)
     for (uint32_t ix = 0; ix < world->process_count; ix++) {
         world_process_bury(world->processes[ix]);
     }
-    if (world->remote != WORLD_NONE) {
-        world_worker_end(world->workers[world->remote]);
-    }
-    world_machine_reboot(world);
-    begin_boot(world);
-    world->boot_ns = -world->now_ns;
+    world_machine_reboot(world, 0);
+    world_hosts_boot(world, 0);
+    world->hosts[0].boot_ns = -world->now_ns;
     world->wall_ns += rng_below(&world->rng, 300) * WORLD_SECOND;
 }
 
@@ -266,11 +235,11 @@ static void shift_clocks(struct world *world)
         world->wall_ns -= hour_ns;
         break;
     case 6: /* no real clock does this */
-        world->boot_ns -= 10 * WORLD_SECOND;
+        world->hosts[0].boot_ns -= 10 * WORLD_SECOND;
         break;
     default:
         world_say(world, "the machine sleeps");
-        world->boot_ns += 8 * hour_ns;
+        world->hosts[0].boot_ns += 8 * hour_ns;
         world->wall_ns += 8 * hour_ns;
         for (uint32_t ix = 0; ix < world->process_count; ix++) {
             if (world->processes[ix]->alive) {
@@ -311,7 +280,6 @@ static void strike(struct world *world)
         WORLD_CLOCK,
         WORLD_STALL,
         WORLD_DRAIN,
-        WORLD_WORKERS,
     };
     uint32_t kind = kinds[rng_below(&world->rng, (uint32_t)ARRAY_COUNT(kinds))];
     if ((world->options.features & kind) == 0) {
@@ -338,8 +306,6 @@ static void strike(struct world *world)
             world->now_ns + world_delay(world, 60 * WORLD_SECOND);
     } else if (kind == WORLD_DRAIN && rng_below(&world->rng, 2) == 0) {
         leave(world);
-    } else if (kind == WORLD_WORKERS) {
-        strike_worker(world);
     }
 }
 
@@ -347,15 +313,15 @@ static void strike(struct world *world)
 
 /* Postpone an event of a stopped process until it continues. */
 static bool is_later(struct world *world,
-                     const struct world_process *process,
+                     int64_t stalled_ns,
                      const struct world_event *event)
 {
-    if (process == NULL || process->stalled_ns <= world->now_ns) {
+    if (stalled_ns <= world->now_ns) {
         return false;
     }
     struct world_event *later = world_plan_event(world,
                                                  event->type,
-                                                 process->stalled_ns,
+                                                 stalled_ns,
                                                  event->who,
                                                  event->value);
     later->report = event->report;
@@ -366,7 +332,7 @@ static bool is_later(struct world *world,
 static void deliver(struct world *world, const struct world_event *event)
 {
     struct world_process *process = world->processes[event->who];
-    if (!process->alive || is_later(world, process, event)) {
+    if (!process->alive || is_later(world, process->stalled_ns, event)) {
         return;
     }
     if (event->type == WORLD_PASS) {
@@ -386,8 +352,10 @@ static void deliver_work(struct world *world, const struct world_event *event)
     bool reports = event->type == WORLD_REPORT;
     uint32_t ix = reports ? world->servers[event->who].worker : event->who;
     struct world_worker *worker = world->workers[ix];
+    int64_t stalled_ns = worker->process != NULL ? worker->process->stalled_ns
+                                                 : worker->stalled_ns;
     if (!worker->alive || (reports && !world->servers[event->who].alive) ||
-        is_later(world, worker->process, event)) {
+        is_later(world, stalled_ns, event)) {
         return;
     }
     if (reports) {
@@ -439,13 +407,16 @@ static void happen(struct world *world, const struct world_event *event)
     case WORLD_LOOK:
         deliver_work(world, event);
         break;
-    case WORLD_MESSAGE:
-        world_link_deliver(world, event->who);
+    case WORLD_HIRE:
+        world_hosts_hire(world, event->who);
         break;
-    case WORLD_LINKED:
-        if (event->value == world->link) {
-            world_link_again(world);
-        }
+    case WORLD_LEASE:
+        world_machine_lease(world, event->who);
+        break;
+    case WORLD_TURN:
+    case WORLD_COMMIT:
+    case WORLD_HEARD:
+        world_turns_event(world, event);
         break;
     case WORLD_REQUEST:
         world_machine_serve(world, event->who);
@@ -473,6 +444,9 @@ static void happen(struct world *world, const struct world_event *event)
     case WORLD_FAULT:
         if (world->chaos) {
             strike(world);
+            if (world_has(world, WORLD_MACHINES)) {
+                world_hosts_strike(world);
+            }
             plan_more(world, WORLD_FAULT, 16 * WORLD_SECOND);
         }
         break;
@@ -517,14 +491,9 @@ static void begin(struct world *world)
     world->db = store_memory_db_new();
     store_memory_set_fault(world->db, on_store_write, world);
     world->wall_ns = WORLD_WALL_NS;
-    world->boot_ns = 1000 * WORLD_SECOND;
     world->chaos = true;
     world->current = WORLD_NONE;
-    world->remote = WORLD_NONE;
-    begin_boot(world);
-    if (world_has(world, WORLD_WORKERS)) {
-        world->remote = world_worker_begin(world, NULL);
-    }
+    world_hosts_begin(world);
     world->plan_count = 1;
     if (world_has(world, WORLD_RUNS)) {
         world->plan_count += rng_below(&world->rng, WORLD_PLANS_MAX);
@@ -560,6 +529,7 @@ static void calm(struct world *world)
     world->full_ns = 0;
     world->break_next = false;
     world_say(world, "calm");
+    world_hosts_calm(world);
     rest(world);
     if (world->report->fault.len == 0) {
         world_operator_calm(world);
@@ -587,13 +557,16 @@ static void release(struct world *world)
         if (process->alive) {
             engine_free(process->engine);
             store_close(process->store);
+            roster_free(process->roster);
         }
         mem_free(process);
     }
     for (uint32_t ix = 0; ix < world->worker_count; ix++) {
         world_worker_free(world->workers[ix]);
     }
-    world_link_release(world);
+    world_turns_release(world);
+    world_board_release(world);
+    world_hosts_release(world);
     for (uint32_t ix = 0; ix < world->request_count; ix++) {
         mem_free(world->requests[ix].run);
         mem_free(world->requests[ix].task);

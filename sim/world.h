@@ -22,7 +22,9 @@
  *  - nothing is started, stopped or answered before it is durable;
  *  - the recorded outcome of an attempt is the outcome that the machine saw;
  *  - done tasks stay done, except for rework, reruns and last tasks;
- *  - a superseded scheduler writes nothing.
+ *  - a superseded scheduler writes nothing;
+ *  - a session of a worker that is declared lost is not alive, nor does it
+ *    begin, and its result does not count.
  * Then the faults stop, and every run must finish.
  *
  * A world is a seed, a number of tasks and a mask of features; equal values
@@ -66,10 +68,11 @@ enum world_feature {
     WORLD_OUTCOMES = 1 << 22, /* outcomes of needs, last tasks, runs that stop,
                                  final failures, outputs */
     WORLD_TIMES = 1 << 23, /* snoozes, earliest starts, deadlines, approvals */
-    /* The worker is a separate process, which dies, restarts, and loses the
-     * connection to its scheduler. */
-    WORLD_WORKERS = 1 << 24,
-    WORLD_ALL = (1 << 24) - 1, /* WORLD_WORKERS has its own seeds */
+    /* Sessions run on several machines, with leases. Workers die, restart,
+     * stall, drain, have a full disk or another protocol; machines reboot;
+     * workers, schedulers or all are cut off from the database. */
+    WORLD_MACHINES = 1 << 24,
+    WORLD_ALL = (1 << 24) - 1, /* WORLD_MACHINES has its own seeds */
 };
 
 /* A scripted session. Starts as "done after a minute". */

@@ -251,7 +251,17 @@ static void note_end(struct world *world, const struct store_attempt *row)
     struct world_claim *claim = &world->claims[row->token - 1];
     unsigned long long token = row->token;
     claim->ended = true;
+    world_board_end(world, row->token);
     world_say(world, "attempt %llu: %s", token, row->outcome);
+    if (claim->lost) {
+        if (strcmp(row->outcome, "lost") != 0) {
+            world_fault(world,
+                        "attempt %llu is lost and %s",
+                        token,
+                        row->outcome);
+        }
+        return;
+    }
     if (claim->session == WORLD_NONE) {
         if (strcmp(row->outcome, "refused") != 0 &&
             strcmp(row->outcome, "stopped") != 0 &&
@@ -574,7 +584,7 @@ void world_check_run(struct world *world, struct world_session *session)
         world_fault(world, "attempt %llu runs a second time", token);
         return;
     }
-    if (claim->ended) {
+    if (claim->ended || claim->lost) {
         world_fault(world, "attempt %llu runs after it was over", token);
         return;
     }
@@ -617,6 +627,28 @@ void world_check_ended(struct world *world, struct world_session *session)
         } else {
             task->sent_back_seq = ++world->seq;
         }
+    }
+}
+
+void world_check_lost(struct world *world, uint64_t token)
+{
+    struct world_claim *claim = &world->claims[token - 1];
+    claim->lost = true;
+    if (claim->session == WORLD_NONE) {
+        return;
+    }
+    struct world_session *session = &world->sessions[claim->session];
+    if (session->live && session->stray) {
+        /* Its shim is dead, and its worker was not able to act: nobody on its
+         * machine can stop it. That is outside of the promise. */
+        session->live = false;
+        session->stray = false;
+        session->outcome = "lost";
+        world_check_ended(world, session);
+    } else if (session->live) {
+        world_fault(world,
+                    "attempt %llu is lost and lives",
+                    (unsigned long long)token);
     }
 }
 

@@ -9,6 +9,8 @@
 #include "engine/engine.h"
 #include "sim/store/memory.h"
 #include "sim/world.h"
+#include "work/crew.h"
+#include "work/roster.h"
 #include "work/worker.h"
 
 #define WORLD_NONE UINT32_MAX
@@ -18,6 +20,7 @@
 enum {
     WORLD_PLANS_MAX = 3,
     WORLD_LIMITS_MAX = 16,
+    WORLD_HOSTS_MAX = 5,
 };
 
 /* Types of future events. */
@@ -29,8 +32,11 @@ enum world_event_type {
     WORLD_GONE,     /* worker: a watched shim has exited */
     WORLD_RESPAWN,  /* worker: it gets a new spawn server */
     WORLD_LOOK,     /* worker: it wakes up */
-    WORLD_MESSAGE,  /* message: it reaches a worker or a scheduler */
-    WORLD_LINKED,   /* the link is up again */
+    WORLD_HIRE,     /* host: its worker starts, unless it runs */
+    WORLD_LEASE,    /* shim: it looks at its lease */
+    WORLD_TURN,     /* scheduler or worker: it begins a turn */
+    WORLD_COMMIT,   /* turn: it happens */
+    WORLD_HEARD,    /* turn: its sender learns that, or gives up */
     WORLD_EXIT,     /* process: it exits by itself */
     WORLD_REQUEST,  /* server: a request reaches it */
     WORLD_STEP,     /* shim: its next step */
@@ -91,11 +97,13 @@ struct world_request {
     int64_t idle_ns;
     int64_t checkpoint_ns;
     bool prepare;
+    uint64_t lease; /* generation; 0: it needs none */
 };
 
 /* An attempt directory, as in exec/attempt.c. */
 struct world_dir {
     const char *path;
+    uint32_t host;
     uint32_t holder; /* shim that holds its lock, or WORLD_NONE */
     bool started;
     int64_t started_pid; /* 0: a fence */
@@ -126,8 +134,9 @@ struct world_shim {
     uint32_t request;
     uint32_t server;
     enum world_shim_phase phase;
-    bool told; /* it was signalled to stop */
+    bool told; /* it was signalled to stop ... */
     enum exec_end how;
+    bool unleased; /* ... or its lease had ended */
     uint64_t step; /* seq of the event of its next step */
     uint32_t session;
     struct attempt_exit exit;
@@ -169,6 +178,48 @@ struct world_watch {
     uint32_t name##_count;                                                     \
     uint32_t name##_capacity
 
+/* The turns of a scheduler or worker at the board, as of work/turns.h. */
+struct world_client {
+    bool busy;
+    bool wanted;
+    bool failed;     /* the last one has */
+    uint32_t turn;   /* the present one */
+    int64_t next_ns; /* of the next one; SCHED_NEVER: none is planned */
+};
+
+/* A turn under way. */
+struct world_turn {
+    bool scheduler; /* else a worker */
+    uint32_t who;
+    bool lost;        /* before it happens; or ... */
+    bool unheard;     /* ... its result is */
+    bool quiet;       /* nothing was going on */
+    int64_t since_ns; /* clock of the sender */
+    char *said;
+    char *result; /* NULL: it has not happened */
+};
+
+/* A lease file of a worker. */
+struct world_lease {
+    uint64_t generation;
+    int64_t until_ns; /* clock of the host */
+    int64_t grace_ns;
+};
+
+/* A machine. The first has the schedulers, and no worker of its own. */
+struct world_host {
+    char home[4];
+    char boot_id[37];
+    int64_t next_pid;
+    int64_t boot_ns; /* from now_ns to the clock of this boot, which ... */
+    int64_t ppm;     /* ... is this fast */
+    uint32_t slots;
+    uint32_t worker; /* its worker process, or WORLD_NONE */
+    int64_t cut_ns;  /* until then the database cannot be reached */
+    int64_t full_ns; /* until then its disk is full */
+    WORLD_LIST(struct world_lease, lease);
+};
+
 /* A scheduler. It is the ctx of its engine. */
 struct world_process {
     struct world *world;
@@ -177,8 +228,10 @@ struct world_process {
     struct store *store;
     uint64_t epoch;
     uint32_t worker;
-    bool remote;   /* the worker is another process ... */
-    uint32_t link; /* ... with this connection */
+    bool elsewhere;        /* sessions run on other machines ... */
+    struct roster *roster; /* ... of this list; NULL: for a visitor */
+    struct world_client client;
+    int64_t cut_ns; /* until then the database cannot be reached */
     bool alive;
     bool died; /* in this call: later calls have no effect */
     bool superseded;
@@ -200,12 +253,18 @@ struct world_process {
 
 /* A worker. It is the ctx of its machine. */
 struct world_worker {
-    char home[4];
+    uint32_t host;
+    char name[4];
     struct store_place place;
     struct world *world;
     uint32_t ix;
     struct worker *worker;
     struct world_process *process; /* its process; NULL: a separate process */
+    struct crew *crew;             /* which has this */
+    struct world_client client;
+    uint64_t generation; /* of its lease */
+    int64_t proto;
+    int64_t stalled_ns;
     uint32_t server;
     bool alive;
     bool died;       /* in this call */
@@ -213,8 +272,7 @@ struct world_worker {
     WORLD_LIST(struct world_watch, watched_shim);
 };
 
-/* A message between a scheduler and a worker. */
-struct world_message;
+struct world_board;
 
 /* A task: its durable state and the machine's observations. */
 struct world_task {
@@ -258,6 +316,7 @@ struct world_claim {
     uint32_t task;
     uint32_t number;
     bool ended;
+    bool lost;                        /* with its worker */
     uint32_t session;                 /* or WORLD_NONE */
     int64_t limits[WORLD_LIMITS_MAX]; /* at that time */
 };
@@ -281,17 +340,20 @@ struct world {
     struct world_report *report;
     struct rng rng;
     int64_t now_ns;  /* time awake, which orders the events */
-    int64_t boot_ns; /* from now_ns to the clock of this boot */
     int64_t wall_ns; /* from now_ns to the wall clock */
     uint64_t seq;
     int64_t calm_ns; /* when the faults stopped */
     bool chaos;      /* faults happen */
     int64_t full_ns; /* end of the period with a full disk */
     uint32_t boots;
-    char boot_id[37];
-    int64_t next_pid;
-    uint32_t current; /* process that holds the store, or WORLD_NONE */
-    uint32_t streak;  /* schedulers that died without a commit */
+    struct world_host hosts[WORLD_HOSTS_MAX];
+    uint32_t host_count;
+    struct world_board *board; /* or NULL */
+    int64_t lease_ns;          /* of workers */
+    int64_t away_ns;           /* end of an outage of the database */
+    uint64_t epoch;            /* of the store */
+    uint32_t current;          /* process that holds the store, or WORLD_NONE */
+    uint32_t streak;           /* schedulers that died without a commit */
     uint64_t last_request;
     uint64_t event_number; /* of the last durable event */
     bool break_next;       /* the next write finds a failed disk */
@@ -308,13 +370,7 @@ struct world {
     struct world_worker **workers;
     uint32_t worker_count;
     uint32_t worker_capacity;
-    uint32_t remote;       /* separate worker process, or WORLD_NONE */
-    uint32_t link;         /* number of the current connection */
-    uint32_t link_process; /* its scheduler */
-    bool linked;           /* the connection works */
-    int64_t orders_ns;     /* arrival of the last message, each way */
-    int64_t reports_ns;
-    WORLD_LIST(struct world_message *, message);
+    WORLD_LIST(struct world_turn, turn);
     WORLD_LIST(struct world_server, server);
     WORLD_LIST(struct world_request, request);
     WORLD_LIST(struct world_shim, shim);
@@ -352,9 +408,8 @@ void world_process_boot(struct world *world, const char *request);
 void world_process_pass(struct world_process *process);
 void world_process_apply(struct world_process *process);
 void world_process_written(struct world_process *process);
-void world_process_report(struct world_process *process,
-                          const struct work_report *report);
-void world_process_linked(struct world_process *process);
+/* The result of a turn; NULL: it has failed. */
+void world_process_hear(struct world_process *process, const char *text);
 void world_process_request(struct world_process *process,
                            uint64_t request,
                            const char *json);
@@ -366,8 +421,13 @@ bool world_process_dies(struct world_process *process);
 /* Kill it between two calls. */
 void world_process_bury(struct world_process *process);
 
-/* world_worker.c: start a worker, in a process or as a separate process. */
+/* world_worker.c: start a worker in a process, or as a separate process on a
+ * machine, with the name and the protocol. */
 uint32_t world_worker_begin(struct world *world, struct world_process *process);
+uint32_t world_worker_hire(struct world *world,
+                           uint32_t host,
+                           const char *name,
+                           int64_t proto);
 struct work_mark world_worker_mark(const struct world *world, uint32_t ix);
 /* Kill it between two calls. */
 void world_worker_end(struct world_worker *worker);
@@ -382,32 +442,56 @@ void world_worker_report(struct world_worker *worker,
                          const struct exec_report *report);
 void world_worker_gone(struct world_worker *worker, uint32_t shim);
 void world_worker_respawn(struct world_worker *worker);
+/* The result of a turn; NULL: it has failed. */
+void world_worker_hear(struct world_worker *worker,
+                       const char *text,
+                       int64_t since_ns);
 
-/* world_link.c: messages between schedulers and a separate worker. */
-void world_link_assign(struct world_process *process,
-                       const struct work_order *order);
-void world_link_want(struct world_process *process,
-                     uint64_t token,
-                     enum work_want want);
-void world_link_tell(struct world_process *process,
-                     uint64_t token,
-                     const char *text);
-void world_link_ask(struct world_process *process,
-                    const struct work_id *id,
-                    const struct work_mark *mark,
-                    bool begun,
-                    enum work_want want);
-void world_link_forget(struct world_process *process, const struct work_id *id);
-void world_link_report(struct world_worker *worker,
-                       const struct work_report *report);
-/* Deliver a message. */
-void world_link_deliver(struct world *world, uint32_t message);
-/* Connect a scheduler; messages in transit are lost. */
-void world_link_up(struct world_process *process);
-/* Cut the connection for a while; restore it. */
-void world_link_cut(struct world *world, int64_t for_ns);
-void world_link_again(struct world *world);
-void world_link_release(struct world *world);
+/* world_hosts.c: create the machines; free their data. */
+void world_hosts_begin(struct world *world);
+void world_hosts_release(struct world *world);
+/* Return the clock of a machine; the time in which it advances so much. */
+int64_t world_hosts_clock(const struct world *world, uint32_t host);
+int64_t
+world_hosts_span(const struct world *world, uint32_t host, int64_t clock_ns);
+/* Return how long a lease still holds, by that clock. */
+int64_t world_hosts_lease(const struct world *world,
+                          uint32_t host,
+                          uint64_t generation,
+                          int64_t *grace_out_ns);
+bool world_hosts_set_lease(struct world *world,
+                           uint32_t host,
+                           const struct world_lease *lease);
+bool world_hosts_is_full(const struct world *world, uint32_t host);
+/* Begin another boot. */
+void world_hosts_boot(struct world *world, uint32_t host);
+/* Start the worker process of a machine, unless it runs. */
+void world_hosts_hire(struct world *world, uint32_t host);
+/* Inject a fault; end all. */
+void world_hosts_strike(struct world *world);
+void world_hosts_calm(struct world *world);
+
+/* world_board.c: the rows of workers and their work. */
+void world_board_begin(struct world *world);
+void world_board_release(struct world *world);
+/* Make a turn; the caller frees the result. */
+char *world_board_turn(struct world *world, bool scheduler, const char *text);
+/* The end of an attempt was recorded. */
+void world_board_end(struct world *world, uint64_t token);
+/* An operator wants a worker to drain. */
+void world_board_drain(struct world *world, const char *name);
+/* A worker without work makes no turns until it is notified, so that the world
+ * can come to rest; its lease holds. False: it must go on. */
+bool world_board_rest(struct world *world, const char *name);
+/* Whether no work is on the board, and all workers rest. */
+bool world_board_is_quiet(const struct world *world);
+
+/* world_turns.c: begin a turn soon. */
+void world_turns_wake(struct world *world, bool scheduler, uint32_t who);
+/* Notify the scheduler, or all workers. */
+void world_turns_notify(struct world *world, bool scheduler);
+void world_turns_event(struct world *world, const struct world_event *event);
+void world_turns_release(struct world *world);
 
 /* world_notify.c: events that hooks get, against stored notifications. */
 void world_notify_stored(struct world *world, const struct store_setting *row);
@@ -429,8 +513,11 @@ void world_machine_signal(struct world *world,
                           uint32_t shim,
                           enum exec_end how);
 void world_machine_kill(struct world *world, uint32_t shim);
-/* Kill everything that runs; the schedulers must be dead already. */
-void world_machine_reboot(struct world *world);
+/* Stop the session if its lease has ended. */
+void world_machine_lease(struct world *world, uint32_t shim);
+/* Kill everything that runs there; its schedulers and its worker must be dead
+ * already. */
+void world_machine_reboot(struct world *world, uint32_t host);
 /* Remove the directory, unless a shim holds it. */
 void world_machine_drop(struct world *world, const char *path);
 /* Return the index of the directory of that path; create it if needed. */
@@ -438,8 +525,10 @@ uint32_t world_machine_dir(struct world *world, const char *path);
 /* Return the directory; borrowed until another directory is created. */
 struct world_dir *world_machine_at(struct world *world, const char *path);
 /* Return the live shim of that identity, or WORLD_NONE. */
-uint32_t
-world_machine_find(const struct world *world, int64_t pid, uint64_t ticks);
+uint32_t world_machine_find(const struct world *world,
+                            uint32_t host,
+                            int64_t pid,
+                            uint64_t ticks);
 /* As attempt_inspect() and attempt_kill_strays(). */
 void world_machine_inspect(const struct world *world,
                            const struct world_dir *dir,
@@ -487,6 +576,8 @@ void world_check_run(struct world *world, struct world_session *session);
 void world_check_untold(struct world *world,
                         const struct world_session *session);
 void world_check_ended(struct world *world, struct world_session *session);
+/* An attempt is declared lost, with its worker. */
+void world_check_lost(struct world *world, uint64_t token);
 /* No event is left; nor will an operator add any. */
 void world_check_rest(struct world *world);
 void world_check_end(struct world *world);

@@ -23,6 +23,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Return the machine that has a path. */
+static uint32_t host_of_path(const struct world *world, const char *path)
+{
+    uint32_t ix = 0;
+    while (ix + 1 < world->host_count &&
+           strncmp(path,
+                   world->hosts[ix].home,
+                   strlen(world->hosts[ix].home)) != 0) {
+        ix++;
+    }
+    return ix;
+}
+
+/* Return the machine that has a spawn server. */
+static uint32_t host_of(const struct world *world, uint32_t server)
+{
+    return world->workers[world->servers[server].worker]->host;
+}
+
 uint32_t world_machine_dir(struct world *world, const char *path)
 {
     uint32_t found = strmap_find(&world->dir_map, path, strlen(path));
@@ -33,6 +52,7 @@ uint32_t world_machine_dir(struct world *world, const char *path)
     uint32_t ix = world->dir_count++;
     world->dirs[ix] = (struct world_dir){
         .path = arena_strndup(&world->arena, path, strlen(path)),
+        .host = host_of_path(world, path),
         .holder = WORLD_NONE,
         .session = WORLD_NONE,
     };
@@ -57,12 +77,15 @@ void world_machine_drop(struct world *world, const char *path)
     }
 }
 
-uint32_t
-world_machine_find(const struct world *world, int64_t pid, uint64_t ticks)
+uint32_t world_machine_find(const struct world *world,
+                            uint32_t host,
+                            int64_t pid,
+                            uint64_t ticks)
 {
     for (uint32_t ix = world->shim_count; ix > 0; ix--) {
         const struct world_shim *shim = &world->shims[ix - 1];
-        if (shim->pid == pid && shim->start_ticks == ticks) {
+        if (shim->pid == pid && shim->start_ticks == ticks &&
+            host_of(world, shim->server) == host) {
             return shim->phase != SHIM_GONE ? ix - 1 : WORLD_NONE;
         }
     }
@@ -74,21 +97,23 @@ void world_machine_inspect(const struct world *world,
                            const char *boot_id,
                            struct attempt_found *out)
 {
-    bool this_boot = strcmp(boot_id, world->boot_id) == 0;
+    const char *present = world->hosts[dir->host].boot_id;
+    bool this_boot = strcmp(boot_id, present) == 0;
     *out = (struct attempt_found){.state = ATTEMPT_NEVER};
     if (dir->has_exit) {
         out->state = ATTEMPT_ENDED;
         out->exit = dir->exit;
     } else if (this_boot && dir->holder != WORLD_NONE) {
-        bool live =
-            dir->started && dir->started_pid > 0 &&
-            world_machine_find(world, dir->started_pid, dir->started_ticks) !=
-                WORLD_NONE;
+        bool live = dir->started && dir->started_pid > 0 &&
+                    world_machine_find(world,
+                                       dir->host,
+                                       dir->started_pid,
+                                       dir->started_ticks) != WORLD_NONE;
         out->state = live ? ATTEMPT_LIVE : ATTEMPT_STARTING;
         if (live) {
             out->pid = dir->started_pid;
             out->start_ticks = dir->started_ticks;
-            memcpy(out->boot_id, world->boot_id, sizeof(out->boot_id));
+            memcpy(out->boot_id, present, sizeof(out->boot_id));
         }
     } else if (!this_boot || dir->started) {
         out->state = ATTEMPT_LOST;
@@ -146,6 +171,13 @@ static const char *get_env(const struct exec_request *request, const char *name)
 static char *copy_text(const char *text)
 {
     return text != NULL ? mem_strndup(text, strlen(text)) : NULL;
+}
+
+/* Return the number in the name of a lease file; NULL: 0. */
+static uint64_t generation_of(const char *path)
+{
+    const char *number = path != NULL ? strrchr(path, '-') : NULL;
+    return number != NULL ? strtoull(number + 1, NULL, 10) : 0;
 }
 
 /* Append the name of the variable that has the output of a task. */
@@ -217,6 +249,7 @@ enum err world_machine_request(struct world *world,
         .idle_ns = request->idle_ns,
         .checkpoint_ns = request->checkpoint_ns,
         .prepare = request->prepare != NULL,
+        .lease = generation_of(request->lease),
     };
     (void)snprintf(world->requests[ix].nonce,
                    sizeof(world->requests[ix].nonce),
@@ -244,7 +277,7 @@ void world_machine_serve(struct world *world, uint32_t ix)
         return;
     }
     struct world_shim shim = {
-        .pid = ++world->next_pid,
+        .pid = ++world->hosts[host_of(world, request->server)].next_pid,
         .start_ticks = (uint64_t)(world->now_ns / (10 * WORLD_MS)) + 1,
         .request = ix,
         .server = request->server,
@@ -279,7 +312,7 @@ static void vanish(struct world *world, uint32_t ix)
         report(world, shim, request->id, EXEC_ENDED, 0);
     }
     for (uint32_t n = 0; n < world->worker_count; n++) {
-        if (world->workers[n]->alive) {
+        if (world->workers[n]->alive && world->workers[n]->host == dir->host) {
             /* Only its watchers react: see world_worker_gone(). */
             (void)world_plan_event(world,
                                    WORLD_GONE,
@@ -414,6 +447,9 @@ static void begin_session(struct world *world, uint32_t ix)
         duration_ns = 0;
     }
     next_step(world, ix, shim->told ? WORLD_SECOND : duration_ns);
+    if (request->lease != 0) {
+        (void)world_plan_event(world, WORLD_LEASE, world->now_ns + 1, ix, 0);
+    }
 }
 
 /* Add the time at which a session asks to be run again: a moment, or a time
@@ -571,8 +607,9 @@ static void end_session(struct world *world, uint32_t ix)
     struct world_dir *dir = &world->dirs[session->dir];
     if (shim->told) {
         shim->exit = (struct attempt_exit){
-            .cause =
-                shim->how == EXEC_STOP ? ATTEMPT_STOPPED : ATTEMPT_CANCELLED,
+            .cause = shim->unleased           ? ATTEMPT_LEASE
+                     : shim->how == EXEC_STOP ? ATTEMPT_STOPPED
+                                              : ATTEMPT_CANCELLED,
             .code = -1,
             .signal = 15,
         };
@@ -599,6 +636,9 @@ static const char *outcome_of(const struct world_shim *shim,
     if (shim->exit.cause == ATTEMPT_CANCELLED ||
         shim->exit.cause == ATTEMPT_STOPPED) {
         return "stopped";
+    }
+    if (shim->exit.cause == ATTEMPT_LEASE) {
+        return "lost";
     }
     switch (session->ending) {
     case WORLD_END_DONE:
@@ -673,7 +713,8 @@ static void claim_dir(struct world *world, uint32_t ix)
         next_step(world, ix, world_delay(world, WORLD_MS / 8));
         return;
     }
-    if (dir->started || world_strikes(world, WORLD_FILES, 40)) {
+    if (dir->started || world_strikes(world, WORLD_FILES, 40) ||
+        world_hosts_is_full(world, dir->host)) {
         vanish(world, ix); /* or its files do not fit */
         return;
     }
@@ -684,6 +725,16 @@ static void claim_dir(struct world *world, uint32_t ix)
            world->requests[shim->request].nonce,
            sizeof(dir->nonce));
     dir->touched_ns = world->now_ns;
+    int64_t grace_ns;
+    uint64_t lease = world->requests[shim->request].lease;
+    if (lease != 0 &&
+        world_hosts_lease(world, dir->host, lease, &grace_ns) <= 0) {
+        world_say(world, "shim %lld has no lease", (long long)shim->pid);
+        dir->has_exit = true;
+        dir->exit = (struct attempt_exit){.cause = ATTEMPT_LEASE, .code = -1};
+        vanish(world, ix);
+        return;
+    }
     shim->phase = SHIM_RUNNING;
     begin_session(world, ix);
 }
@@ -717,6 +768,36 @@ void world_machine_signal(struct world *world, uint32_t ix, enum exec_end how)
     if (shim->phase == SHIM_RUNNING) {
         next_step(world, ix, world_delay(world, WORLD_SECOND));
     }
+}
+
+void world_machine_lease(struct world *world, uint32_t ix)
+{
+    struct world_shim *shim = &world->shims[ix];
+    if (shim->phase != SHIM_RUNNING) {
+        return;
+    }
+    int64_t grace_ns;
+    uint32_t host = host_of(world, shim->server);
+    int64_t left_ns = world_hosts_lease(world,
+                                        host,
+                                        world->requests[shim->request].lease,
+                                        &grace_ns);
+    if (left_ns > 0) {
+        (void)world_plan_event(world,
+                               WORLD_LEASE,
+                               world->now_ns +
+                                   world_hosts_span(world, host, left_ns),
+                               ix,
+                               0);
+        return;
+    }
+    world_say(world, "the lease of shim %lld ends", (long long)shim->pid);
+    shim->unleased = !shim->told;
+    shim->told = true;
+    next_step(world,
+              ix,
+              (int64_t)(rng_unit(&world->rng) *
+                        (double)world_hosts_span(world, host, grace_ns)));
 }
 
 void world_machine_kill(struct world *world, uint32_t ix)
@@ -753,7 +834,7 @@ static void lose_files(struct world *world, struct world_dir *dir)
         if (dir->session != WORLD_NONE) {
             struct world_session *session = &world->sessions[dir->session];
             session->reported =
-                world_has(world, WORLD_WORKERS) ? session->outcome : NULL;
+                world_has(world, WORLD_MACHINES) ? session->outcome : NULL;
             session->outcome = "lost";
         }
     }
@@ -762,22 +843,28 @@ static void lose_files(struct world *world, struct world_dir *dir)
     }
 }
 
-void world_machine_reboot(struct world *world)
+void world_machine_reboot(struct world *world, uint32_t host)
 {
     for (uint32_t ix = 0; ix < world->shim_count; ix++) {
-        world->shims[ix].phase = SHIM_GONE;
+        if (host_of(world, world->shims[ix].server) == host) {
+            world->shims[ix].phase = SHIM_GONE;
+        }
     }
     for (uint32_t ix = 0; ix < world->server_count; ix++) {
-        world->servers[ix].alive = false;
+        if (host_of(world, ix) == host) {
+            world->servers[ix].alive = false;
+        }
     }
     for (uint32_t ix = 0; ix < world->session_count; ix++) {
         struct world_session *session = &world->sessions[ix];
-        if (session->live) {
+        if (session->live && world->dirs[session->dir].host == host) {
             end_witness(world, session, "lost");
         }
     }
     for (uint32_t ix = 0; ix < world->dir_count; ix++) {
-        world->dirs[ix].holder = WORLD_NONE;
-        lose_files(world, &world->dirs[ix]);
+        if (world->dirs[ix].host == host) {
+            world->dirs[ix].holder = WORLD_NONE;
+            lose_files(world, &world->dirs[ix]);
+        }
     }
 }

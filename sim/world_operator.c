@@ -14,7 +14,7 @@
 static void leave_request(struct world *world, const struct strbuf *json)
 {
     struct store *store = store_memory_open(world->db, STORE_WRITE);
-    struct store_owner owner = {.pid = ++world->next_pid};
+    struct store_owner owner = {.pid = ++world->hosts[0].next_pid};
     struct store_change change = {
         .type = STORE_COMMAND,
         .as.command =
@@ -39,6 +39,7 @@ static void leave_request(struct world *world, const struct strbuf *json)
         batch.wall_ns = info.wall_ns;
         err = store_write(store, &batch, &diag);
     }
+    world->epoch = batch.epoch;
     store_batch_release(&batch);
     if (err != ERR_OK && err != ERR_LIMIT) {
         world_fault(world, "no request can be left: %s", diag.text);
@@ -51,6 +52,9 @@ static void leave_request(struct world *world, const struct strbuf *json)
 static void give(struct world *world, const struct strbuf *json)
 {
     uint32_t ix = world->current;
+    if (ix == WORLD_NONE && world->now_ns < world->away_ns) {
+        return;
+    }
     if (ix == WORLD_NONE) {
         if (rng_below(&world->rng, 2) == 0) {
             world_process_boot(world, strbuf_text(json));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Schedulers, and the table of functions that connect their engines to the
- * world. A worker is in the same process, or separate (world_worker.c), at the
- * other end of a link (world_link.c).
+ * world. A scheduler has a worker in its process, for all work or, if sessions
+ * run on other machines, for programs only; then it has a roster, as in
+ * engine/loop.c.
  *
  * A scheduler can die in any of these functions, before or after the function's
  * effect. The engine's frames are still on the stack then, so it is only
@@ -44,7 +45,7 @@ static int64_t on_now(void *ctx)
 {
     struct world_process *process = ctx;
     (void)dies(process, DEATH_ODDS_CLOCK);
-    return process->world->now_ns + process->world->boot_ns;
+    return world_hosts_clock(process->world, 0);
 }
 
 static int64_t on_wall(void *ctx)
@@ -97,10 +98,10 @@ static void on_assign(void *ctx, const struct work_order *order)
         return;
     }
     check_able(process, "assigns work");
-    if (process->remote) {
-        world_link_assign(process, order);
-    } else {
+    if (!process->elsewhere || work_is_program(&order->id)) {
         worker_assign(own_worker(process), order);
+    } else if (process->roster != NULL) {
+        roster_assign(process->roster, order);
     }
     (void)dies(process, DEATH_ODDS);
 }
@@ -112,11 +113,10 @@ static void on_want(void *ctx, uint64_t token, enum work_want want)
         return;
     }
     check_able(process, "ends a session");
-    if (process->remote) {
-        world_link_want(process, token, want);
-    } else {
-        worker_want(own_worker(process), token, want);
+    if (process->roster != NULL) {
+        roster_want(process->roster, token, want); /* ignores programs */
     }
+    worker_want(own_worker(process), token, want);
 }
 
 static void on_tell(void *ctx, uint64_t token, const char *text)
@@ -126,10 +126,10 @@ static void on_tell(void *ctx, uint64_t token, const char *text)
         return;
     }
     check_able(process, "tells a session");
-    if (process->remote) {
-        world_link_tell(process, token, text);
-    } else {
+    if (!process->elsewhere) {
         worker_tell(own_worker(process), token, text);
+    } else if (process->roster != NULL) {
+        roster_tell(process->roster, token, text);
     }
 }
 
@@ -143,10 +143,10 @@ static void on_ask(void *ctx,
     if (dies(process, DEATH_ODDS)) {
         return;
     }
-    if (process->remote) {
-        world_link_ask(process, id, mark, begun, want);
-    } else {
+    if (!process->elsewhere || work_is_program(id)) {
         worker_ask(own_worker(process), id, mark, begun, want);
+    } else if (process->roster != NULL) {
+        roster_ask(process->roster, id, begun, want);
     }
 }
 
@@ -156,11 +156,7 @@ static void on_forget(void *ctx, const struct work_id *id)
     if (dies(process, DEATH_ODDS)) {
         return;
     }
-    if (process->remote) {
-        world_link_forget(process, id);
-    } else {
-        worker_forget(own_worker(process), id);
-    }
+    worker_forget(own_worker(process), id);
     (void)dies(process, DEATH_ODDS);
 }
 
@@ -240,12 +236,12 @@ void world_process_bury(struct world_process *process)
     process->alive = false;
     engine_free(process->engine);
     store_close(process->store);
+    roster_free(process->roster);
     process->engine = NULL;
     process->store = NULL;
+    process->roster = NULL;
     process->batch = NULL;
-    if (!process->remote) {
-        world_worker_end(world->workers[process->worker]);
-    }
+    world_worker_end(world->workers[process->worker]);
     if (process->commits == 0) {
         world->streak++;
     }
@@ -259,11 +255,9 @@ void world_process_bury(struct world_process *process)
     }
 }
 
-/* Check that an error of the engine has a cause in this world. */
-static void check_failure(struct world_process *process, enum err err)
+/* It cannot go on, and exits. Check that this has a cause in this world. */
+static void fail(struct world_process *process, enum err err, const char *text)
 {
-    const char *text;
-    (void)engine_failed(process->engine, &text);
     bool expected = (err == ERR_CONFLICT && process->superseded) ||
                     (err == ERR_IO && process->broken);
     if (!expected) {
@@ -274,6 +268,13 @@ static void check_failure(struct world_process *process, enum err err)
                     err_name(err));
     }
     world_say(process->world, "process %u gives up: %s", process->ix, text);
+    process->failed = true;
+    (void)world_plan_event(process->world,
+                           WORLD_EXIT,
+                           process->world->now_ns +
+                               world_delay(process->world, WORLD_MS),
+                           process->ix,
+                           0);
 }
 
 static void wake(struct world_process *process, int64_t at_ns)
@@ -296,16 +297,13 @@ void world_process_after(struct world_process *process)
     const char *text;
     enum err err = engine_failed(process->engine, &text);
     if (err != ERR_OK && !process->failed) {
-        check_failure(process, err);
-        process->failed = true;
-        (void)world_plan_event(world,
-                               WORLD_EXIT,
-                               world->now_ns + world_delay(world, WORLD_MS),
-                               process->ix,
-                               0);
+        fail(process, err, text);
     }
-    if (err != ERR_OK) {
+    if (process->failed) {
         return;
+    }
+    if (process->roster != NULL && roster_has_news(process->roster)) {
+        world_turns_wake(world, true, process->ix);
     }
     if (process->leaving && engine_is_settled(process->engine) &&
         (process->visitor || engine_session_count(process->engine) == 0)) {
@@ -313,9 +311,7 @@ void world_process_after(struct world_process *process)
         return;
     }
     int64_t wait_ns = engine_wait_ns(process->engine);
-    int64_t look_ns =
-        process->remote ? SCHED_NEVER
-                        : world_worker_wait_ns(world->workers[process->worker]);
+    int64_t look_ns = world_worker_wait_ns(world->workers[process->worker]);
     wait_ns = look_ns < wait_ns ? look_ns : wait_ns;
     if (process->died) {
         world_process_bury(process);
@@ -325,9 +321,89 @@ void world_process_after(struct world_process *process)
     }
 }
 
+/* --- workers on other machines ------------------------------------------ */
+
+static int64_t on_roster_now(void *ctx)
+{
+    const struct world_process *process = ctx;
+    return world_hosts_clock(process->world, 0);
+}
+
+static void on_roster_report(void *ctx, const struct work_report *report)
+{
+    struct world_process *process = ctx;
+    if (!world_process_dies(process)) {
+        world_say(process->world,
+                  "process %u hears %d of %llx",
+                  process->ix,
+                  (int)report->type,
+                  (unsigned long long)report->token);
+        engine_reported(process->engine, report);
+    }
+}
+
+static void
+on_workers(void *ctx, const struct roster_worker *workers, uint32_t count)
+{
+    struct world_process *process = ctx;
+    struct engine_worker list[WORLD_HOSTS_MAX];
+    INVARIANT(count <= WORLD_HOSTS_MAX);
+    for (uint32_t ix = 0; ix < count; ix++) {
+        list[ix].labels = workers[ix].labels;
+        list[ix].slots = workers[ix].slots;
+    }
+    if (!process->died) {
+        engine_workers(process->engine, list, count);
+    }
+}
+
+static void on_request(void *ctx, const struct roster_request *request)
+{
+    const struct world_process *process = ctx;
+    world_fault(process->world, "a request of nobody: %s", request->json);
+}
+
+static void open_roster(struct world_process *process)
+{
+    process->roster = roster_new(&(struct roster_options){
+        .epoch = process->epoch,
+        .now_ns = on_roster_now,
+        .report = on_roster_report,
+        .workers = on_workers,
+        .request = on_request,
+        .ctx = process,
+    });
+    engine_workers(process->engine, NULL, 0);
+    world_turns_wake(process->world, true, process->ix);
+}
+
+void world_process_hear(struct world_process *process, const char *text)
+{
+    struct diag diag = {0};
+    enum err err = ERR_OK;
+    if (!world_process_dies(process)) {
+        err = roster_hear(process->roster, text, &diag);
+    }
+    if (err != ERR_OK && !process->died) {
+        fail(process, err, diag.text);
+    }
+    world_process_after(process);
+}
+
+/* --- life cycle --------------------------------------------------------- */
+
+/* The mark of attempts that a worker will have, as in engine/loop.c. */
+static const struct work_mark elsewhere = {.boot_id = "elsewhere"};
+
 void world_process_boot(struct world *world, const char *request)
 {
     if (world->current != WORLD_NONE) {
+        return;
+    }
+    if (world->now_ns < world->away_ns) {
+        if (request == NULL) {
+            (void)world_plan_event(world, WORLD_BOOT, world->away_ns, 0, 0);
+        }
         return;
     }
     struct world_process *process = mem_zalloc(1, sizeof(*process));
@@ -341,25 +417,24 @@ void world_process_boot(struct world *world, const char *request)
     process->wake_ns = SCHED_NEVER;
     world->processes[world->process_count++] = process;
     world->report->schedulers++;
-    process->remote = world_has(world, WORLD_WORKERS);
-    if (process->remote) {
-        process->worker = world->remote;
-    } else {
-        process->worker = world_worker_begin(world, process);
-    }
+    process->client.next_ns = SCHED_NEVER;
+    process->elsewhere = world_has(world, WORLD_MACHINES);
+    process->worker = world_worker_begin(world, process);
     process->store = store_memory_open(world->db, STORE_WRITE);
-    struct store_owner owner = {.pid = ++world->next_pid};
+    struct store_owner owner = {.pid = ++world->hosts[0].next_pid};
     struct diag diag = {0};
     if (store_take(process->store, &owner, &process->epoch, &diag) != ERR_OK) {
         world_fault(world, "the store cannot be taken: %s", diag.text);
         return;
     }
     world->current = process->ix;
+    world->epoch = process->epoch;
     process->engine = engine_new(&(struct engine_options){
         .seed = process->ix,
         .world = &table,
         .ctx = process,
-        .mark = world_worker_mark(world, process->worker),
+        .mark = process->elsewhere ? elsewhere
+                                   : world_worker_mark(world, process->worker),
         .epoch = process->epoch,
     });
     world_say(world,
@@ -379,11 +454,12 @@ void world_process_boot(struct world *world, const char *request)
     if (request != NULL) {
         process->visitor = true;
         process->leaving = true;
-        world_link_up(process);
         engine_drain(process->engine, true);
         world_process_request(process, ++world->last_request, request);
     } else {
-        world_link_up(process);
+        if (process->elsewhere) {
+            open_roster(process);
+        }
         engine_recover(process->engine);
         world_process_after(process);
     }
@@ -392,9 +468,10 @@ void world_process_boot(struct world *world, const char *request)
 void world_process_pass(struct world_process *process)
 {
     process->wake_ns = SCHED_NEVER;
-    if (!process->remote) {
-        worker_tick(own_worker(process));
+    if (process->failed) {
+        return;
     }
+    worker_tick(own_worker(process));
     engine_pass(process->engine);
     if (!process->died && rng_below(&process->world->rng, 8) == 0) {
         sched_verify(engine_sched(process->engine));
@@ -425,26 +502,6 @@ void world_process_written(struct world_process *process)
                    process->apply_err,
                    process->apply_diag.text);
     process->publishing = false;
-    world_process_after(process);
-}
-
-void world_process_report(struct world_process *process,
-                          const struct work_report *report)
-{
-    world_say(process->world,
-              "process %u hears %d of %llx",
-              process->ix,
-              (int)report->type,
-              (unsigned long long)report->token);
-    engine_reported(process->engine, report);
-    world_process_after(process);
-}
-
-void world_process_linked(struct world_process *process)
-{
-    struct work_mark mark = world_worker_mark(process->world, process->worker);
-    world_say(process->world, "process %u has its worker again", process->ix);
-    engine_worker_came(process->engine, &mark);
     world_process_after(process);
 }
 

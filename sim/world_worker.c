@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Workers, and the table of functions that connect them to the machine. A
+ * Workers, and the tables of functions that connect them to the machine. A
  * worker is in the process of its scheduler, and dies with it; or it is a
- * separate process, which dies alone.
+ * separate process with a crew, as work/crew_loop.c has it, which dies alone.
  *
  * It can die in any of these functions, before or after the function's effect.
  * Its frames are still on the stack then, so it is only marked: from then on
@@ -35,7 +35,14 @@ static bool dies(struct world_worker *worker)
 static int64_t on_now(void *ctx)
 {
     const struct world_worker *worker = ctx;
-    return worker->world->now_ns + worker->world->boot_ns;
+    return world_hosts_clock(worker->world, worker->host);
+}
+
+/* Whether a file cannot be used now; or, to write, has no space. */
+static bool fails(struct world_worker *worker, bool writes)
+{
+    return dies(worker) || world_strikes(worker->world, WORLD_FILES, 30) ||
+           (writes && world_hosts_is_full(worker->world, worker->host));
 }
 
 static enum err
@@ -86,7 +93,8 @@ on_end(void *ctx, const struct work_mark *mark, uint64_t id, enum exec_end how)
     if (world_strikes(world, WORLD_FILES, 30)) {
         return ERR_IO;
     }
-    uint32_t shim = world_machine_find(world, mark->pid, mark->start_ticks);
+    uint32_t shim =
+        world_machine_find(world, worker->host, mark->pid, mark->start_ticks);
     world_say(world,
               "worker %u ends shim %lld%s",
               worker->ix,
@@ -121,7 +129,8 @@ on_watch(void *ctx, const struct work_mark *mark, uint64_t token)
     if (dies(worker)) {
         return ERR_UNAVAILABLE;
     }
-    uint32_t shim = world_machine_find(world, mark->pid, mark->start_ticks);
+    uint32_t shim =
+        world_machine_find(world, worker->host, mark->pid, mark->start_ticks);
     if (shim == WORLD_NONE) {
         return ERR_NOT_FOUND;
     }
@@ -147,7 +156,7 @@ static enum err on_inspect(void *ctx,
     struct world_worker *worker = ctx;
     struct world *world = worker->world;
     *out = (struct attempt_found){0};
-    if (dies(worker) || world_strikes(world, WORLD_FILES, 30)) {
+    if (fails(worker, false)) {
         return diag_set(diag, ERR_IO, "open %s: too many files", dir);
     }
     world_machine_inspect(world, world_machine_at(world, dir), boot_id, out);
@@ -176,7 +185,7 @@ static enum err on_fence(void *ctx,
     struct world_worker *worker = ctx;
     struct world *world = worker->world;
     *fenced_out = false;
-    if (dies(worker) || world_strikes(world, WORLD_FILES, 30)) {
+    if (fails(worker, true)) {
         return diag_set(diag, ERR_IO, "fence %s: no space", path);
     }
     struct world_dir *dir = world_machine_at(world, path);
@@ -251,7 +260,7 @@ static enum err on_put(void *ctx,
 {
     struct world_worker *worker = ctx;
     struct world *world = worker->world;
-    if (dies(worker) || world_strikes(world, WORLD_FILES, 30)) {
+    if (fails(worker, true)) {
         return diag_set(diag, ERR_IO, "write %s/%s: no space", path, name);
     }
     struct world_dir *dir = world_machine_at(world, path);
@@ -274,7 +283,7 @@ static enum err on_get(void *ctx,
 {
     struct world_worker *worker = ctx;
     struct world *world = worker->world;
-    if (dies(worker) || world_strikes(world, WORLD_FILES, 30)) {
+    if (fails(worker, false)) {
         return diag_set(diag, ERR_IO, "read %s/%s: failed", path, name);
     }
     const char *text = world_machine_at(world, path)->fragment;
@@ -308,13 +317,138 @@ static const struct work_machine table = {
     .drop = on_drop,
 };
 
+/* --- the crew ----------------------------------------------------------- */
+
+static void
+on_lease(void *ctx, uint64_t generation, int64_t until_ns, int64_t grace_ns)
+{
+    struct world_worker *worker = ctx;
+    struct world_lease lease = {
+        .generation = generation,
+        .until_ns = until_ns,
+        .grace_ns = grace_ns,
+    };
+    if (!world_hosts_set_lease(worker->world, worker->host, &lease)) {
+        world_say(worker->world, "worker %u has no lease file", worker->ix);
+    }
+    if (generation != worker->generation) {
+        char path[32];
+        worker->generation = generation;
+        (void)snprintf(path,
+                       sizeof(path),
+                       "%s/lease-%llu",
+                       worker->place.home,
+                       (unsigned long long)generation);
+        worker_set_lease(worker->worker, path);
+    }
+}
+
+static void on_say(void *ctx, const char *text)
+{
+    const struct world_worker *worker = ctx;
+    world_say(worker->world, "worker %u: %s", worker->ix, text);
+}
+
+static void on_answer(void *ctx, uint64_t request, const char *json)
+{
+    const struct world_worker *worker = ctx;
+    (void)json;
+    world_fault(worker->world,
+                "an answer to no request: %llu",
+                (unsigned long long)request);
+}
+
+static bool on_has_space(void *ctx)
+{
+    const struct world_worker *worker = ctx;
+    return !world_hosts_is_full(worker->world, worker->host);
+}
+
+static bool on_exists(void *ctx, const char *path)
+{
+    const struct world_worker *worker = ctx;
+    return strncmp(path, worker->place.home, strlen(worker->place.home)) != 0 ||
+           strmap_find(&worker->world->dir_map, path, strlen(path)) !=
+               STRMAP_NONE;
+}
+
+static bool on_make_dir(void *ctx, const char *path)
+{
+    struct world_worker *worker = ctx;
+    (void)path;
+    return !fails(worker, true);
+}
+
+static bool
+on_read(void *ctx, const char *path, const char *name, struct strbuf *out)
+{
+    struct world_worker *worker = ctx;
+    (void)name;
+    if (fails(worker, false)) {
+        return false;
+    }
+    const char *text = world_machine_at(worker->world, path)->result;
+    strbuf_adds(out, text != NULL ? text : "");
+    return text != NULL;
+}
+
+static struct crew *new_crew(struct world_worker *worker)
+{
+    const struct world_host *host = &worker->world->hosts[worker->host];
+    char labels[16];
+    char instance[16];
+    (void)snprintf(labels, sizeof(labels), "%s,any", worker->name);
+    (void)snprintf(instance, sizeof(instance), "%u", worker->ix);
+    return crew_new(&(struct crew_options){
+        .name = worker->name,
+        .labels = labels,
+        .slots = host->slots,
+        .home = host->home,
+        .home_id = host->home,
+        .host = host->home,
+        .boot_id = host->boot_id,
+        .proto = worker->proto,
+        .instance = instance,
+        .now_ns = on_now,
+        .lease = on_lease,
+        .say = on_say,
+        .answer = on_answer,
+        .has_space = on_has_space,
+        .exists = on_exists,
+        .make_dir = on_make_dir,
+        .read = on_read,
+        .ctx = worker,
+    });
+}
+
+void world_worker_hear(struct world_worker *worker,
+                       const char *text,
+                       int64_t since_ns)
+{
+    struct diag diag = {0};
+    enum err err = ERR_OK;
+    if (!dies(worker)) {
+        err = crew_hear(worker->crew, text, since_ns, &diag);
+    }
+    if (err != ERR_OK) {
+        world_say(worker->world, "worker %u leaves: %s", worker->ix, diag.text);
+    }
+    if (worker->died || err != ERR_OK || crew_is_over(worker->crew)) {
+        world_worker_end(worker);
+    } else {
+        world_worker_look(worker);
+    }
+}
+
 /* --- life cycle --------------------------------------------------------- */
 
 static void on_report(void *ctx, const struct work_report *report)
 {
     struct world_worker *worker = ctx;
     if (worker->process == NULL) {
-        world_link_report(worker, report);
+        if (!worker->died) {
+            crew_reported(worker->crew, report);
+        }
     } else if (!worker->process->died) {
         engine_reported(worker->process->engine, report);
     }
@@ -330,25 +464,26 @@ static uint32_t open_server(struct world *world, uint32_t worker)
     return world->server_count++;
 }
 
-uint32_t world_worker_begin(struct world *world, struct world_process *process)
+/* Start a worker on a machine. */
+static struct world_worker *
+begin(struct world *world, uint32_t host, struct world_process *process)
 {
     struct world_worker *worker = mem_zalloc(1, sizeof(*worker));
+    char *home = world->hosts[host].home;
     world->workers = mem_grown(world->workers,
                                world->worker_count,
                                &world->worker_capacity,
                                sizeof(void *));
     worker->world = world;
     worker->ix = world->worker_count;
+    worker->host = host;
     worker->process = process;
     worker->alive = true;
     worker->wake_ns = SCHED_NEVER;
+    worker->client.next_ns = SCHED_NEVER;
     world->workers[world->worker_count++] = worker;
     worker->server = open_server(world, worker->ix);
-    memcpy(worker->home, "/s", sizeof("/s"));
-    worker->place = (struct store_place){worker->home,
-                                         worker->home,
-                                         worker->home,
-                                         worker->home};
+    worker->place = (struct store_place){home, home, home, home};
     worker->worker = worker_new(&(struct worker_options){
         .machine = &table,
         .ctx = worker,
@@ -357,11 +492,30 @@ uint32_t world_worker_begin(struct world *world, struct world_process *process)
         .agent = "sluice-agent",
         .sandbox = "sluice-sandbox",
         .program = "sluice",
-        .boot_id = world->boot_id,
+        .boot_id = world->hosts[host].boot_id,
         .report = on_report,
         .link = worker,
     });
-    world_say(world, "worker %u begins", worker->ix);
+    world_say(world, "worker %u begins on machine %u", worker->ix, host);
+    return worker;
+}
+
+uint32_t world_worker_begin(struct world *world, struct world_process *process)
+{
+    return begin(world, 0, process)->ix;
+}
+
+uint32_t world_worker_hire(struct world *world,
+                           uint32_t host,
+                           const char *name,
+                           int64_t proto)
+{
+    struct world_worker *worker = begin(world, host, NULL);
+    (void)snprintf(worker->name, sizeof(worker->name), "%s", name);
+    worker->proto = proto;
+    worker->crew = new_crew(worker);
+    crew_set_worker(worker->crew, worker->worker);
+    world_turns_wake(world, false, worker->ix);
     return worker->ix;
 }
 
@@ -380,7 +534,12 @@ void world_worker_end(struct world_worker *worker)
     world->servers[worker->server].orphan = true;
     if (worker->process == NULL) {
         world_say(world, "worker %u is gone", worker->ix);
-        world_link_cut(world, world_delay(world, WORLD_SECOND));
+        (void)world_plan_event(world,
+                               WORLD_HIRE,
+                               world->now_ns +
+                                   world_delay(world, 3 * WORLD_SECOND) + 1,
+                               worker->host,
+                               0);
     }
 }
 
@@ -390,8 +549,9 @@ int64_t world_worker_wait_ns(const struct world_worker *worker)
     if (next_ns == SCHED_NEVER) {
         return SCHED_NEVER;
     }
-    int64_t wait_ns = next_ns - worker->world->now_ns - worker->world->boot_ns;
-    return wait_ns > 0 ? wait_ns : 0;
+    int64_t wait_ns = next_ns - world_hosts_clock(worker->world, worker->host);
+    return wait_ns > 0 ? world_hosts_span(worker->world, worker->host, wait_ns)
+                       : 0;
 }
 
 void world_worker_after(struct world_worker *worker)
@@ -401,9 +561,15 @@ void world_worker_after(struct world_worker *worker)
         world_process_after(worker->process);
         return;
     }
+    if (!worker->died) {
+        crew_tick(worker->crew);
+    }
     if (worker->died) {
         world_worker_end(worker);
         return;
+    }
+    if (crew_has_news(worker->crew)) {
+        world_turns_wake(world, false, worker->ix);
     }
     int64_t wait_ns = world_worker_wait_ns(worker);
     int64_t at_ns = world->now_ns + wait_ns + 1;
@@ -459,6 +625,7 @@ void world_worker_respawn(struct world_worker *worker)
 
 void world_worker_free(struct world_worker *worker)
 {
+    crew_free(worker->crew);
     worker_free(worker->worker);
     mem_free(worker->watched_shims);
     mem_free(worker);

@@ -18,6 +18,7 @@
 #include "cli/partner.h"
 #include "cli/preview.h"
 #include "cli/reading.h"
+#include "cli/run_end.h"
 #include "cli/take_over.h"
 #include "engine/loop.h"
 #include "engine/request.h"
@@ -25,7 +26,6 @@
 #include "store/event.h"
 #include "term/live.h"
 #include "view/client.h"
-#include "view/handoff.h"
 #include "view/lines.h"
 #include "view/past.h"
 #include "view/session_look.h"
@@ -39,7 +39,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -244,42 +243,17 @@ static void say(struct run *run, const char *text)
     (void)fprintf(stderr, "sluice run: %s\n", text);
 }
 
-/* Warn if a scheduler could not watch as many sessions as the cap allows. It
- * still works, but notices late that they have exited. */
-static void check_files(struct run *run)
-{
-    enum { OWN_FILES = 48 };
-    struct rlimit files;
-    const struct engine *engine = loop_engine(run->loop);
-    uint32_t ix = engine_find_run(engine, run->id);
-    uint32_t limit = ix != STORE_NONE
-                         ? plan_find_limit(engine_plan(engine, ix), "sessions")
-                         : PLAN_NONE;
-    if (limit == PLAN_NONE || getrlimit(RLIMIT_NOFILE, &files) != 0) {
-        return;
-    }
-    int64_t cap = engine_limit_set(engine, ix, limit);
-    if (cap == LIMIT_NONE || (rlim_t)(cap + OWN_FILES) <= files.rlim_cur) {
-        return;
-    }
-    struct strbuf text = {0};
-    strbuf_addf(&text,
-                "the limit of %llu open files is too low for a cap of %lld "
-                "sessions: raise it to %lld ('ulimit -n', or LimitNOFILE= of a "
-                "service), or lower the cap",
-                (unsigned long long)files.rlim_cur,
-                (long long)cap,
-                (long long)cap + OWN_FILES);
-    say(run, strbuf_text(&text));
-    strbuf_release(&text);
-}
-
 static void on_answer(void *ctx, const char *json)
 {
     struct run *run = ctx;
     take_answer(run, json);
     if (run->id != NULL) {
-        check_files(run);
+        struct strbuf text = {0};
+        run_end_check_files(&text, loop_engine(run->loop), run->id);
+        if (text.len > 0) {
+            say(run, strbuf_text(&text));
+        }
+        strbuf_release(&text);
     }
     (void)malloc_trim(0); /* parsing needs more memory than the plan */
     if (run->failed != ERR_OK || run->past) {
@@ -665,29 +639,6 @@ static void skip_events(struct run *run)
     }
 }
 
-/* Hand over the branches in the repositories; return the exit code. */
-static int hand_off(struct run *run, const struct engine *engine, int code)
-{
-    uint32_t count;
-    struct handoff_note *notes =
-        handoff_make(&run->place, engine, 0, true, &count);
-    struct strbuf text = {0};
-    for (uint32_t ix = 0; run->json && ix < count; ix++) {
-        handoff_add_json(&text, &notes[ix]);
-    }
-    if (!run->json && count > 0) {
-        strbuf_adds(&text, "\n");
-        handoff_add_lines(&text, notes, count);
-    }
-    print_text(&text);
-    strbuf_release(&text);
-    if (code == CLI_OK && handoff_is_troubled(notes, count)) {
-        code = CLI_NOT_ALL_DONE;
-    }
-    handoff_release(notes, count);
-    return code;
-}
-
 /* Append this command line with `option`, which may be NULL. */
 static void
 add_command(struct strbuf *out, const struct run *run, const char *option)
@@ -729,35 +680,6 @@ add_next(struct strbuf *out, const struct run *run, const struct engine *engine)
     strbuf_release(&command);
 }
 
-/* Report a finished run of which only the result is known; the exit code. */
-static int conclude_removed(const struct run *run)
-{
-    struct strbuf text = {0};
-    if (run->json) {
-        struct jsonw json = {.out = &text};
-        jsonw_object(&json, NULL);
-        jsonw_text(&json, "run", run->id);
-        jsonw_text(&json, "kind", event_kind_name(EVENT_KIND_RUN));
-        jsonw_text(&json, "to", event_word_name(EVENT_WORD_FINISHED));
-        jsonw_bool(&json, "removed", true);
-        jsonw_object_end(&json);
-        strbuf_adds(&text, "\n");
-    } else {
-        struct strbuf command = {0};
-        add_command(&command, run, "--new");
-        strbuf_addf(&text,
-                    "run %s had already finished, and 'sluice gc' removed "
-                    "it: nothing was started\n\n    %-36s starts another run "
-                    "of this plan\n",
-                    run->id,
-                    strbuf_text(&command));
-        strbuf_release(&command);
-    }
-    print_text(&text);
-    strbuf_release(&text);
-    return run->cancelled ? CLI_NOT_ALL_DONE : CLI_OK;
-}
-
 /* Print a summary of the run; return the exit code. */
 static int conclude(struct run *run)
 {
@@ -765,7 +687,12 @@ static int conclude(struct run *run)
         return run->interrupted ? CLI_INTERRUPTED : CLI_OK;
     }
     if (run->removed) {
-        return conclude_removed(run);
+        struct next_command command = {
+            .option = "--new",
+            .store = run->store_option,
+            .plan = run->path,
+        };
+        return run_end_removed(run->id, &command, run->json, run->cancelled);
     }
     struct client_view view;
     struct diag diag = {0};
@@ -784,7 +711,7 @@ static int conclude(struct run *run)
         }
         print_text(&text);
         if (!run->interrupted) {
-            code = hand_off(run, view.engine, code);
+            code = run_end_hand_off(&run->place, view.engine, run->json, code);
         }
         if (!run->json) {
             strbuf_clear(&text);

@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-enum { TRY_MS = 500, SIGNALS = 2 };
+enum { TRY_MS = 500, LONG_TURNS = 10, SIGNALS = 2 };
 
 struct args {
     struct cli_line line;
@@ -157,11 +157,12 @@ static void pause_for_turn(struct args *args)
     (void)uv_run(&args->uv, UV_RUN_NOWAIT);
 }
 
-/* Whether an error passes: the server is away, or another was faster. */
+/* Whether an error passes: the server is away, another was faster, or the disk
+ * of this machine is full. */
 static bool passes(enum err err)
 {
     return err == ERR_BUSY || err == ERR_CONFLICT || err == ERR_UNAVAILABLE ||
-           err == ERR_TIMEOUT;
+           err == ERR_TIMEOUT || err == ERR_IO;
 }
 
 /* Find the store, whose server may have been away so far. */
@@ -212,7 +213,11 @@ static int carry_out(struct args *args)
         err = try_once(args, &diag);
         if (passes(err)) {
             say_trouble(args, diag.text);
-            pause_for_turn(args);
+            /* A machine that cannot schedule lets others try first. */
+            int turns = err == ERR_IO ? LONG_TURNS : 1;
+            for (int turn = 0; turn < turns && !args->leaving; turn++) {
+                pause_for_turn(args);
+            }
             err = ERR_OK;
         }
     }

@@ -62,7 +62,8 @@ struct loop {
     struct loop_options options;
     struct engine *engine;
     struct link_local *link;
-    struct roster *roster; /* of workers; NULL: the link runs sessions, too */
+    bool elsewhere;        /* sessions run on workers, not on the link ... */
+    struct roster *roster; /* ... of this list; NULL: for requests only */
     struct turns *turns;   /* of the roster */
     struct control_socket *control;
     struct control_socket *door;     /* the same for sessions */
@@ -162,13 +163,15 @@ static void world_write(void *ctx, const struct store_batch *batch)
     }
 }
 
+/* Without a roster, what sessions on workers get is left to the next scheduler:
+ * it reads the store, and asks for them. */
 static void world_assign(void *ctx, const struct work_order *order)
 {
     struct loop *loop = ctx;
-    if (loop->roster != NULL && !work_is_program(&order->id)) {
-        roster_assign(loop->roster, order);
-    } else {
+    if (!loop->elsewhere || work_is_program(&order->id)) {
         worker_assign(link_local_worker(loop->link), order);
+    } else if (loop->roster != NULL) {
+        roster_assign(loop->roster, order);
     }
 }
 
@@ -184,10 +187,10 @@ static void world_want(void *ctx, uint64_t token, enum work_want want)
 static void world_tell(void *ctx, uint64_t token, const char *text)
 {
     struct loop *loop = ctx;
-    if (loop->roster != NULL) {
-        roster_tell(loop->roster, token, text);
-    } else {
+    if (!loop->elsewhere) {
         worker_tell(link_local_worker(loop->link), token, text);
+    } else if (loop->roster != NULL) {
+        roster_tell(loop->roster, token, text);
     }
 }
 
@@ -198,10 +201,10 @@ static void world_ask(void *ctx,
                       enum work_want want)
 {
     struct loop *loop = ctx;
-    if (loop->roster != NULL && !work_is_program(id)) {
-        roster_ask(loop->roster, id, begun, want);
-    } else {
+    if (!loop->elsewhere || work_is_program(id)) {
         worker_ask(link_local_worker(loop->link), id, mark, begun, want);
+    } else if (loop->roster != NULL) {
+        roster_ask(loop->roster, id, begun, want);
     }
 }
 
@@ -378,7 +381,7 @@ static void on_hear(void *ctx,
 static enum err open_roster(struct loop *loop, struct diag *diag)
 {
     const char *address = loop->options.place->address;
-    if (!store_has_workers(address)) {
+    if (!loop->elsewhere) {
         return ERR_OK;
     }
     loop->roster = roster_new(&(struct roster_options){
@@ -473,9 +476,6 @@ static void before_wait(uv_prepare_t *prepare)
 
 /* --- set-up ------------------------------------------------------------- */
 
-/* The mark of attempts that a worker will have: the same for all schedulers. */
-static const struct work_mark elsewhere = {.boot_id = "elsewhere"};
-
 static enum err open_engine(struct loop *loop, struct diag *diag)
 {
     uint64_t seed;
@@ -504,9 +504,8 @@ static enum err open_engine(struct loop *loop, struct diag *diag)
     loop->engine = engine_new(&(struct engine_options){
         .world = &world,
         .ctx = loop,
-        .mark = store_has_workers(loop->options.place->address)
-                    ? elsewhere
-                    : worker_mark(link_local_worker(loop->link)),
+        .mark = loop->elsewhere ? mark_elsewhere()
+                                : worker_mark(link_local_worker(loop->link)),
         .epoch = loop->options.epoch,
         .secret = &loop->secret,
         .seed = seed,
@@ -687,6 +686,7 @@ enum err loop_open(struct loop **out,
     *out = NULL;
     struct loop *loop = mem_zalloc(1, sizeof(*loop));
     loop->options = *options;
+    loop->elsewhere = store_has_workers(options->place->address);
     raise_files(loop);
     enum err err = open_uv(loop, diag);
     if (err != ERR_OK) {

@@ -294,20 +294,38 @@ static void end_if_idle(struct shim *shim, int64_t now)
     }
 }
 
-/* Stop the session if its lease has ended; else look again in time. A lease
- * that cannot be read does not hold. */
-static void end_without_lease(struct shim *shim, int64_t now)
+/* Return how long the lease still holds: not, if it cannot be read. */
+static int64_t lease_left_ns(const struct shim *shim, int64_t *grace_out_ns)
 {
     struct lease lease = {0};
     bool known = lease_read(shim->job.lease, &lease);
-    int64_t left_ns = known ? lease.until_ns - shim_clock(CLOCK_BOOTTIME) : 0;
-    if (left_ns <= 0) {
-        shim->job.head.grace_ns =
-            least(shim->job.head.grace_ns, known ? lease.grace_ns : 0);
-        end_for(shim, ATTEMPT_LEASE, now);
+    *grace_out_ns = known ? lease.grace_ns : 0;
+    return known ? lease.until_ns - shim_clock(CLOCK_BOOTTIME) : 0;
+}
+
+/* Stop the session if its lease has ended, soon if it is stopping already; else
+ * look again in time. */
+static void end_without_lease(struct shim *shim, int64_t now)
+{
+    int64_t grace_ns;
+    int64_t left_ns = lease_left_ns(shim, &grace_ns);
+    if (left_ns > 0) {
+        shim->lease_at = shim_sum(now, least(left_ns, LEASE_PAUSE_NS));
         return;
     }
-    shim->lease_at = shim_sum(now, least(left_ns, LEASE_PAUSE_NS));
+    shim->lease_at = SHIM_NEVER;
+    shim->job.head.grace_ns = least(shim->job.head.grace_ns, grace_ns);
+    if (shim->phase == PHASE_TERM) {
+        shim->step_at = least(shim->step_at, shim_sum(now, grace_ns));
+    }
+    end_for(shim, ATTEMPT_LEASE, now);
+}
+
+/* Whether the session may begin: another machine may have it by now. */
+static bool may_begin(const struct shim *shim)
+{
+    int64_t grace_ns;
+    return shim->job.lease == NULL || lease_left_ns(shim, &grace_ns) > 0;
 }
 
 /* Run the actions that are due. */
@@ -319,7 +337,8 @@ static void act(struct shim *shim, int64_t now)
     if (is_running(shim) && now >= shim->timeout_at) {
         end_for(shim, ATTEMPT_TIMEOUT, now);
     }
-    if (is_running(shim) && now >= shim->lease_at) {
+    if ((is_running(shim) || shim->phase == PHASE_TERM) &&
+        now >= shim->lease_at) {
         end_without_lease(shim, now);
     }
     if (is_running(shim) && now >= shim->idle.sample_at) {
@@ -338,6 +357,9 @@ static void act(struct shim *shim, int64_t now)
 static int64_t next_at(const struct shim *shim)
 {
     int64_t next = shim->log.next_ns;
+    if (shim->phase == PHASE_TERM) {
+        next = least(next, shim->lease_at);
+    }
     if (!is_running(shim)) {
         return least(next, shim->step_at);
     }
@@ -513,7 +535,10 @@ int shim_run(const struct shim_message *message,
     if (error == 0) {
         error = begin(&shim, self, now, &claimed);
     }
-    if (error == 0) {
+    if (error == 0 && !may_begin(&shim)) {
+        shim.exit.cause = ATTEMPT_LEASE;
+        shim.clean = true; /* no process was started */
+    } else if (error == 0) {
         run(&shim, now);
     } else if (claimed) {
         shim.exit.cause = ATTEMPT_SPAWN;

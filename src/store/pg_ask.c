@@ -38,14 +38,17 @@ static enum err send_row(struct pg_store *store,
                 host);
     pg_add_text(&params, json);
     pg_add_text(&params, strbuf_text(&who));
-    PGresult *result = pg_run(&store->link,
-                              "INSERT INTO ask (session, who, request)"
-                              " SELECT false, $2, $1 FROM scheduler"
-                              " WHERE listens AND lease_until >="
-                              " clock_timestamp() RETURNING number",
-                              &params,
-                              &err,
-                              diag);
+    PGresult *result =
+        pg_run(&store->link,
+               "WITH new AS ("
+               "INSERT INTO ask (session, who, request)"
+               " SELECT false, $2, $1 FROM scheduler"
+               " WHERE listens AND lease_until >="
+               " clock_timestamp() RETURNING number)"
+               " SELECT number, pg_notify('" PG_TO_SCHEDULER "', '') FROM new",
+               &params,
+               &err,
+               diag);
     strbuf_release(&who);
     if (err == ERR_OK && PQntuples(result) == 0) {
         err = diag_set(diag,
@@ -54,8 +57,6 @@ static enum err send_row(struct pg_store *store,
                        store->link.shown);
     } else if (err == ERR_OK) {
         *number_out = pg_i64(result, 0, 0);
-        PQclear(
-            pg_run(&store->link, "NOTIFY " PG_TO_SCHEDULER, NULL, &err, diag));
     }
     PQclear(result);
     return err == ERR_BUSY ? ERR_UNAVAILABLE : err;

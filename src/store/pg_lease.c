@@ -206,10 +206,9 @@ static enum err take_lease(struct pg_store *store,
                " holder = gen_random_uuid()::text, pid = $1, start_ticks = $2, "
                "host = $3, boot_id = $4,"
                " taken = clock_timestamp(), beat = clock_timestamp(),"
-               " listens = false, commits = 0, commit_ns = 0, trouble = '',"
-               SET_TIMELINE
-               " lease_until = " LEASE_UNTIL "," OWN_BACKEND " WHERE NOT " HELD
-               " RETURNING " PG_HEAD ", holder",
+               " listens = false, commits = 0, commit_ns = 0, trouble = "
+               "''," SET_TIMELINE " lease_until = " LEASE_UNTIL "," OWN_BACKEND
+               " WHERE NOT " HELD " RETURNING " PG_HEAD ", holder",
                &params,
                &err,
                diag);

@@ -17,7 +17,6 @@
 #include "base/invariant.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "exec/attempt_file.h"
 #include "work/home.h"
 #include "work/peek.h"
 #include "work/wire.h"
@@ -25,7 +24,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+
+/* Between two turns: while something is under way, and at most. Notifications
+ * come on the connection of the turns, so none is lost without the connection,
+ * which is noticed: polling only has to renew the lease. The share of a lease
+ * leaves several tries before its first third is over. */
+#define PAUSE_MIN_NS SECOND_NS
+#define PAUSE_MAX_NS (5 * SECOND_NS)
+#define PAUSES_PER_LEASE 24
 
 /* How long a worker without space takes nothing, before it looks again. */
 #define TROUBLE_NS (10 * SECOND_NS)
@@ -56,6 +62,7 @@ struct job {
     enum work_want want;
     bool given;  /* to the worker */
     bool due;    /* to be given to the worker, now or once more */
+    bool unread; /* its result could not be read: ask the worker again */
     bool orphan; /* its row is gone: it is being stopped */
     bool over;   /* the worker has forgotten it */
     bool seen;   /* in the last result */
@@ -245,8 +252,9 @@ static bool is_of_machine(int error)
            error == ENFILE || error == EAGAIN;
 }
 
-/* Set the state that the row of a job is to have. */
-static void set_next(struct crew *crew,
+/* Set the state that the row of a job is to have; false: the result of the
+ * session cannot be read now. */
+static bool set_next(struct crew *crew,
                      struct job *job,
                      enum state next,
                      const struct work_report *report)
@@ -254,21 +262,25 @@ static void set_next(struct crew *crew,
     struct strbuf dir = {0};
     struct strbuf result = {0};
     struct strbuf text = {0};
-    struct diag ignored = {0};
     bool has = report->result != NULL && report->result->present &&
                report->result_err == ERR_OK;
+    bool whole = true;
     if (has) {
         add_dir(&dir, crew, job);
-        has =
-            attempt_file_read(strbuf_text(&dir), "result", &result, &ignored) ==
-            ERR_OK;
+        whole = crew->options.read(crew->options.ctx,
+                                   strbuf_text(&dir),
+                                   "result",
+                                   &result);
     }
-    wire_add_report(&text, report, has ? strbuf_text(&result) : NULL);
-    mem_free(job->report);
-    job->report = text.text;
-    job->next = next;
+    if (whole) {
+        wire_add_report(&text, report, has ? strbuf_text(&result) : NULL);
+        mem_free(job->report);
+        job->report = text.text;
+        job->next = next;
+    }
     strbuf_release(&dir);
     strbuf_release(&result);
+    return whole;
 }
 
 void crew_reported(struct crew *crew, const struct work_report *report)
@@ -280,7 +292,7 @@ void crew_reported(struct crew *crew, const struct work_report *report)
     switch (report->type) {
     case WORK_STARTED:
         if (job->next < ROW_STARTED && job->state < ROW_STARTED) {
-            set_next(crew, job, ROW_STARTED, report);
+            (void)set_next(crew, job, ROW_STARTED, report);
         }
         return;
     case WORK_UNKNOWN:
@@ -302,8 +314,9 @@ void crew_reported(struct crew *crew, const struct work_report *report)
         set_trouble(crew, text);
         said.elsewhere = true;
     }
-    if (!job->orphan) {
-        set_next(crew, job, ROW_ENDED, &said);
+    if (!job->orphan && !set_next(crew, job, ROW_ENDED, &said)) {
+        job->over = false;
+        job->unread = true; /* crew_tick() */
     }
 }
 
@@ -319,15 +332,13 @@ static bool is_fresh(const struct crew *crew)
  * it may not exist, and is replaced by an empty one. */
 static void find_folder(const struct crew *crew, struct wire_order *wire)
 {
-    struct stat info;
     struct work_order *order = &wire->order;
-    if (stat(order->folder, &info) == 0) {
+    if (crew->options.exists(crew->options.ctx, order->folder)) {
         return;
     }
     struct strbuf path = {0};
-    struct diag ignored = {0};
     strbuf_addf(&path, "%s/plans/%s", crew->options.home, order->id.run);
-    if (attempt_file_make_dir(strbuf_text(&path), &ignored) == ERR_OK) {
+    if (crew->options.make_dir(crew->options.ctx, strbuf_text(&path))) {
         order->folder = arena_strndup(&wire->arena, path.text, path.len);
     }
     strbuf_release(&path);
@@ -335,13 +346,12 @@ static void find_folder(const struct crew *crew, struct wire_order *wire)
 
 /* Note which merges before this one are not on this machine. They were assigned
  * before it, so those that are here are known here. */
-static void mark_elsewhere(const struct crew *crew, struct wire_order *wire)
+static void note_elsewhere(const struct crew *crew, struct wire_order *wire)
 {
     const struct work_git *git = &wire->order.git;
     struct work_before *before =
         arena_alloc(&wire->arena, git->before_count, sizeof(before[0]));
     struct strbuf dir = {0};
-    struct stat info;
     for (uint32_t ix = 0; ix < git->before_count; ix++) {
         before[ix] = git->before[ix];
         strbuf_clear(&dir);
@@ -350,7 +360,7 @@ static void mark_elsewhere(const struct crew *crew, struct wire_order *wire)
                      wire->order.id.run,
                      before[ix].task,
                      before[ix].name);
-        bool here = stat(strbuf_text(&dir), &info) == 0;
+        bool here = crew->options.exists(crew->options.ctx, strbuf_text(&dir));
         for (uint32_t n = 0; n < crew->job_count && !here; n++) {
             const struct work_id *id = &crew->jobs[n].wire.order.id;
             here = id->task != NULL && strcmp(id->task, before[ix].task) == 0 &&
@@ -372,7 +382,7 @@ static void give(struct crew *crew, struct job *job)
     if (order->git.repo == NULL && !order->named) {
         find_folder(crew, &job->wire);
     }
-    mark_elsewhere(crew, &job->wire);
+    note_elsewhere(crew, &job->wire);
     worker_assign(crew->worker, order);
 }
 
@@ -382,6 +392,14 @@ void crew_tick(struct crew *crew)
         struct job *job = &crew->jobs[ix - 1];
         if (job->due && is_fresh(crew)) {
             give(crew, job);
+        } else if (job->unread) {
+            struct work_mark mark = worker_mark(crew->worker);
+            job->unread = false;
+            worker_ask(crew->worker,
+                       &job->wire.order.id,
+                       &mark,
+                       true,
+                       job->want);
         }
     }
     for (uint32_t ix = crew->job_count; ix > 0; ix--) {
@@ -463,6 +481,27 @@ bool crew_has_news(const struct crew *crew)
         news = crew->asks[ix].number == 0;
     }
     return news;
+}
+
+/* Whether a job waits for something: its start, its end, or its removal. */
+static bool is_moving(const struct job *job)
+{
+    return job->state != ROW_STARTED || job->next != ROW_STARTED ||
+           job->want != WORK_RUN || job->due || job->orphan || job->over;
+}
+
+int64_t crew_pause_ns(const struct crew *crew)
+{
+    bool quiet = crew->registered && !crew->draining && crew->ask_count == 0 &&
+                 crew->peek_count == 0 && crew->trouble[0] == '\0';
+    for (uint32_t ix = 0; ix < crew->job_count && quiet; ix++) {
+        quiet = !is_moving(&crew->jobs[ix]);
+    }
+    int64_t pause_ns = crew->lease_ns / PAUSES_PER_LEASE;
+    if (!quiet || pause_ns < PAUSE_MIN_NS) {
+        return PAUSE_MIN_NS;
+    }
+    return pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS;
 }
 
 /* Append what the row of an accepted job has as its report: the boot in which
@@ -664,14 +703,14 @@ add_job(struct crew *crew, const json_t *row, enum state state)
         return job;
     }
     job->over = true;
-    set_next(crew,
-             job,
-             ROW_ENDED,
-             &(struct work_report){
-                 .token = job->token,
-                 .type = WORK_REFUSED,
-                 .text = diag.text,
-             });
+    (void)set_next(crew,
+                   job,
+                   ROW_ENDED,
+                   &(struct work_report){
+                       .token = job->token,
+                       .type = WORK_REFUSED,
+                       .text = diag.text,
+                   });
     return NULL;
 }
 
@@ -874,6 +913,7 @@ hear_refusal(struct crew *crew, const char *state, struct diag *diag)
                 "another machine has this name: waiting until it has stopped");
         }
         crew->taken = true;
+        crew->over = crew->draining && crew->job_count == 0;
         return ERR_OK;
     }
     if (crew->registered) {
@@ -922,7 +962,7 @@ enum err crew_hear(struct crew *crew,
     crew->registered = true;
     crew->taken = false;
     take_lease(crew, json, since_ns);
-    crew->over = crew->leaving;
+    crew->over = crew->leaving && json_is_true(json_object_get(json, "gone"));
     hear_rows(crew, json);
     const json_t *asks = json_object_get(json, "asks");
     hear_asked(crew, json_object_get(asks, "asked"));

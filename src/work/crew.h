@@ -46,6 +46,13 @@ struct crew_options {
     void (*answer)(void *ctx, uint64_t request, const char *json);
     /* Whether the home can take files again. */
     bool (*has_space)(void *ctx);
+    /* Whether a path exists; create a directory; read a file of one. */
+    bool (*exists)(void *ctx, const char *path);
+    bool (*make_dir)(void *ctx, const char *path);
+    bool (*read)(void *ctx,
+                 const char *dir,
+                 const char *name,
+                 struct strbuf *out);
     void *ctx;
 };
 
@@ -61,7 +68,8 @@ void crew_set_worker(struct crew *crew, struct worker *worker);
 /* A report of the worker. */
 void crew_reported(struct crew *crew, const struct work_report *report);
 
-/* Give orders that came back to the worker. Call it between its calls. */
+/* Give orders that came back to the worker, and ask it again for a report that
+ * was not complete. Call it between its calls. */
 void crew_tick(struct crew *crew);
 
 /* Accept nothing more, and be over when the last session has ended. */
@@ -88,6 +96,10 @@ uint64_t crew_generation(const struct crew *crew);
 
 /* Whether a turn would change something. */
 bool crew_has_news(const struct crew *crew);
+
+/* The longest time until the next turn, if nothing wakes it before: a second
+ * while something is under way, else longer, for leases of two minutes. */
+int64_t crew_pause_ns(const struct crew *crew);
 
 /* Append what to say in a turn, for the function worker_turn(). */
 void crew_say(struct crew *crew, struct strbuf *out);

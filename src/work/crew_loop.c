@@ -46,6 +46,7 @@ enum {
     ID_BYTES = 33,
     SPACE_BYTES = 64 << 10, /* that must fit before sessions start again */
     TICK_MS = 1000,
+    OLD_LEASES = 16,
     NEXT_MS = 100, /* between two looks for a successor, or for the home */
 };
 
@@ -203,6 +204,20 @@ add_lease_path(struct strbuf *out, const struct crew_loop *loop, uint64_t of)
                 (unsigned long long)of);
 }
 
+/* Remove the lease files of earlier generations: shims without one stop their
+ * sessions, which nobody may know any more. */
+static void drop_leases(const struct crew_loop *loop, uint64_t generation)
+{
+    uint64_t first = generation > OLD_LEASES ? generation - OLD_LEASES : 0;
+    struct strbuf path = {0};
+    for (uint64_t of = first; of < generation; of++) {
+        strbuf_clear(&path);
+        add_lease_path(&path, loop, of);
+        (void)unlink(strbuf_text(&path)); /* most are gone */
+    }
+    strbuf_release(&path);
+}
+
 /* --- the crew ----------------------------------------------------------- */
 
 static int64_t on_now(void *ctx)
@@ -233,6 +248,7 @@ on_lease(void *ctx, uint64_t generation, int64_t until_ns, int64_t grace_ns)
         strbuf_release(&text);
     }
     if (generation != loop->generation) {
+        drop_leases(loop, generation);
         loop->generation = generation;
         worker_set_lease(link_local_worker(loop->link), strbuf_text(&path));
     }
@@ -274,6 +290,28 @@ static bool on_has_space(void *ctx)
     (void)unlink(strbuf_text(&text));
     strbuf_release(&text);
     return err == ERR_OK;
+}
+
+static bool on_exists(void *ctx, const char *path)
+{
+    struct stat info;
+    (void)ctx;
+    return stat(path, &info) == 0;
+}
+
+static bool on_make_dir(void *ctx, const char *path)
+{
+    struct diag ignored = {0};
+    (void)ctx;
+    return attempt_file_make_dir(path, &ignored) == ERR_OK;
+}
+
+static bool
+on_read(void *ctx, const char *dir, const char *name, struct strbuf *out)
+{
+    struct diag ignored = {0};
+    (void)ctx;
+    return attempt_file_read(dir, name, out, &ignored) == ERR_OK;
 }
 
 /* A request of a session: check its key here, where its secret is. */
@@ -358,6 +396,7 @@ static void on_hear(void *ctx,
     }
     tell_silence(loop, err, why);
     err = crew_hear(loop->crew, text, since_ns, &diag);
+    turns_set_pause(loop->turns, crew_pause_ns(loop->crew));
     if (err != ERR_OK || crew_is_over(loop->crew)) {
         turns_close(loop->turns);
         leave(loop, err, diag.text);
@@ -494,6 +533,9 @@ static enum err open_crew(struct crew_loop *loop, struct diag *diag)
         .say = on_crew_say,
         .answer = on_answer,
         .has_space = on_has_space,
+        .exists = on_exists,
+        .make_dir = on_make_dir,
+        .read = on_read,
         .ctx = loop,
     });
     strbuf_release(&labels);
@@ -564,6 +606,7 @@ static enum err open_all(struct crew_loop *loop, struct diag *diag)
                              .address = loop->options.place->address,
                              .function = "worker_turn",
                              .channel = "sluice_workers",
+                             .name = loop->options.name,
                              .pause_ns = SECOND_NS,
                              .say = on_say,
                              .hear = on_hear,

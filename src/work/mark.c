@@ -31,6 +31,11 @@ struct work_mark mark_get(const struct store_attempt *row)
     return mark;
 }
 
+struct work_mark mark_elsewhere(void)
+{
+    return (struct work_mark){.boot_id = "elsewhere"};
+}
+
 int64_t mark_process(const struct work_mark *mark)
 {
     return mark->pid;

@@ -20,6 +20,9 @@ struct work_mark {
 void mark_put(const struct work_mark *mark, struct store_attempt *row);
 struct work_mark mark_get(const struct store_attempt *row);
 
+/* The mark of work that some worker will have: the same for all schedulers. */
+struct work_mark mark_elsewhere(void);
+
 /* Return the pid of the shim, for messages; 0: unknown. */
 int64_t mark_process(const struct work_mark *mark);
 

@@ -9,7 +9,9 @@
  *
  * What was said in a turn counts as said when its result is heard. A repeated
  * turn is harmless: a row is inserted once, and wants and messages replace each
- * other.
+ * other. Turns have numbers, across schedulers too: one that was given up, and
+ * reaches the store after the next, is ignored there. Else it could insert a
+ * row again whose attempt is over by then.
  *
  * A worker is lost when its lease has ended, by the clock of the database. A
  * store that could not be reached renews no lease: so after an outage, and
@@ -36,7 +38,8 @@ struct job {
     char *body;     /* the order; NULL: it is in the store */
     char *label;    /* see struct work_where; or NULL, as the next two */
     char *near;     /* */
-    char *worker;   /* that has it */
+    char *worker;   /* that has it ... */
+    char *instance; /* ... and its process, as the row has it */
     char *messages; /* to be said */
     enum phase phase;
     enum work_want want;
@@ -85,6 +88,7 @@ struct roster {
     struct answer *answers;
     uint32_t answer_count;
     uint32_t answer_capacity;
+    uint64_t turn;      /* number of the last one */
     int64_t patient_ns; /* until then no worker is lost */
     bool failed;        /* the last turn has */
     bool heard;         /* the first result has come */
@@ -102,6 +106,7 @@ struct roster *roster_new(const struct roster_options *options)
     struct roster *roster = mem_zalloc(1, sizeof(*roster));
     INVARIANT(options->epoch > 0 && options->report != NULL);
     roster->options = *options;
+    roster->turn = options->epoch << 32;
     roster->failed = true; /* there may have been an outage */
     return roster;
 }
@@ -112,6 +117,7 @@ static void release_job(struct job *job)
     mem_free(job->label);
     mem_free(job->near);
     mem_free(job->worker);
+    mem_free(job->instance);
     mem_free(job->messages);
 }
 
@@ -366,6 +372,24 @@ static bool is_stranded(const struct roster *roster, const struct job *job)
            (post == NULL || !post->takes);
 }
 
+/* Return where to move a job that nobody will accept: its worker takes nothing,
+ * or has another process since it was assigned. NULL: leave it there, also
+ * because it is not known here where it may run: see say_recalls(). */
+static struct post *choose_again(const struct roster *roster,
+                                 const struct job *job)
+{
+    struct post *post = find_post(roster, job->worker);
+    if (job->phase != JOB_PLACED || job->started || job->begun) {
+        return NULL;
+    }
+    if (is_stranded(roster, job)) {
+        return job->known ? choose(roster, job) : NULL;
+    }
+    bool same =
+        job->instance != NULL && strcmp(job->instance, post->instance) == 0;
+    return same ? NULL : post;
+}
+
 /* Count how much each worker has. */
 static void count_used(struct roster *roster)
 {
@@ -406,6 +430,7 @@ static void say_order(struct jsonw *json, struct job *job, struct post *post)
     INVARIANT(job->body != NULL && job->phase == JOB_NEW);
     post->used++;
     mem_set_text(&job->worker, post->name);
+    mem_set_text(&job->instance, post->instance);
     job->said = true;
     jsonw_object(json, NULL);
     jsonw_int(json, "token", (int64_t)job->token);
@@ -451,12 +476,11 @@ static uint32_t say_moves(struct roster *roster, struct jsonw *json)
     jsonw_array(json, "moves");
     for (uint32_t ix = 0; ix < roster->job_count; ix++) {
         struct job *job = &roster->jobs[ix];
-        bool movable = job->known && is_stranded(roster, job);
-        struct post *post = movable ? choose(roster, job) : NULL;
+        struct post *post = choose_again(roster, job);
         if (post == NULL) {
             continue;
         }
-        post->used++;
+        post->used += strcmp(post->name, job->worker) != 0 ? 1 : 0;
         count++;
         jsonw_object(json, NULL);
         jsonw_int(json, "token", (int64_t)job->token);
@@ -542,6 +566,7 @@ void roster_say(struct roster *roster, struct strbuf *out)
     count_used(roster);
     jsonw_object(&json, NULL);
     jsonw_int(&json, "epoch", (int64_t)roster->options.epoch);
+    jsonw_int(&json, "turn", (int64_t)++roster->turn);
     uint32_t count = say_orders(roster, &json);
     count += say_moves(roster, &json);
     count += say_recalls(roster, &json);
@@ -682,6 +707,7 @@ static void hear_row(struct roster *roster, struct job *job, const json_t *row)
     job->phase = JOB_PLACED;
     mem_set_text(&job->body, NULL);
     mem_set_text(&job->worker, get_text(row, "worker"));
+    mem_set_text(&job->instance, get_text(row, "instance"));
     note_near(roster, job);
     if (strcmp(state, "accepted") == 0) {
         job->begun = true; /* it cannot be moved */

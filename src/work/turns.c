@@ -101,9 +101,11 @@ static bool take_notifications(struct turns *turns, bool *any_out)
         return false;
     }
     PGnotify *notify;
+    const char *name = turns->options.name;
     while ((notify = PQnotifies(conn)) != NULL) {
+        bool all = name == NULL || notify->extra[0] == '\0';
+        *any_out = *any_out || all || strcmp(notify->extra, name) == 0;
         PQfreemem(notify);
-        *any_out = true;
     }
     return true;
 }
@@ -206,6 +208,12 @@ void turns_wake(struct turns *turns)
     if (!turns->busy && !turns->closing && turns->err == ERR_OK) {
         set_timer(turns, 0);
     }
+}
+
+void turns_set_pause(struct turns *turns, int64_t pause_ns)
+{
+    INVARIANT(pause_ns > 0);
+    turns->options.pause_ns = pause_ns;
 }
 
 bool turns_is_busy(const struct turns *turns)

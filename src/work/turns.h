@@ -5,8 +5,8 @@
  *
  * A turn is one transaction: a JSON object goes to a function of the store, and
  * another comes back. One turn is made at a time, in a thread, so the loop
- * never waits for the store. Turns follow each other at least each second, and
- * at once after a notification or turns_wake().
+ * never waits for the store. Turns follow each other after a pause, and at once
+ * after a notification or turns_wake().
  */
 #ifndef WORK_TURNS_H
 #define WORK_TURNS_H
@@ -23,7 +23,9 @@ struct turns_options {
     const char *address;
     const char *function; /* "worker_turn" */
     const char *channel;  /* of notifications */
-    int64_t pause_ns;     /* longest time between two turns */
+    const char *name;     /* NULL: all notifications wake; else those that name
+                             it or nothing */
+    int64_t pause_ns;     /* longest time between two turns, at first */
     /* Append what to say. */
     void (*say)(void *ctx, struct strbuf *out);
     /* The result of a turn that began at `since_ns` of clock_boot_ns(); NULL:
@@ -45,6 +47,9 @@ MUST_USE enum err turns_open(struct turns **out,
 
 /* Make a turn soon. */
 void turns_wake(struct turns *turns);
+
+/* Set the longest time between two turns, from the end of this one on. */
+void turns_set_pause(struct turns *turns, int64_t pause_ns);
 
 /* Whether a turn is under way. */
 bool turns_is_busy(const struct turns *turns);

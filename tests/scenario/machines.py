@@ -34,7 +34,7 @@ import uuid
 
 import tap
 
-GUARD = 150  # seconds after which something that should happen is given up
+GUARD = 120  # seconds after which something that should happen is given up
 INSIDE = "SLUICE_TEST_INSIDE"
 DISK = "24m"
 LEASE_MS = 3000
@@ -99,6 +99,7 @@ class Process:
         self.host = host
         self.words = words
         self.env = env
+        self.stopped = False
         self.output = host.fleet.folder / f"out-{next(host.fleet.numbers)}"
         with open(self.output, "wb") as out:
             self.process = subprocess.Popen(
@@ -123,31 +124,28 @@ class Process:
         return self.output.read_text(encoding="utf-8", errors="replace")
 
     def alive(self):
-        """Whether it has not exited."""
+        """Whether it has not exited. nsenter stops itself some time after its
+        child was stopped, and is to see its exit."""
+        if self.process.poll() is None and not self.stopped:
+            send(self.process.pid, signal.SIGCONT)
         return self.process.poll() is None
 
     def signal(self, number):
-        """Send it a signal. SIGCONT goes to nsenter, too, which stops itself
-        together with its child."""
-        if self.alive() and self.pid is not None:
+        """Send it a signal."""
+        if number in (signal.SIGSTOP, signal.SIGCONT, signal.SIGKILL):
+            self.stopped = number == signal.SIGSTOP
+        if self.pid is not None and self.process.poll() is None:
             send(self.pid, number)
-            if number == signal.SIGCONT:
-                send(self.process.pid, number)
 
     def kill(self):
         """End it at once."""
         self.signal(signal.SIGKILL)
-        self.signal(signal.SIGCONT)
-        self.process.wait(GUARD)
+        until(lambda: not self.alive(), f"the end of {self.words}")
 
     def end(self, code=None):
         """Wait for its exit, and require an exit code; what it printed."""
-        try:
-            got = self.process.wait(GUARD)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(
-                f"{self.words} is still running:\n{self.text()}"
-            ) from None
+        until(lambda: not self.alive(), lambda: f"{self.words}\n{self.text()}")
+        got = self.process.poll()
         text = self.check()
         if code is not None:
             assert got == code, f"{self.words}: exit code {got}\n{text}"
@@ -324,11 +322,10 @@ class Host:
 
     def signal_all(self, number):
         """Send a signal to all processes on it."""
+        for process in self.processes:
+            process.signal(number)
         for pid in self.pids():
             send(pid, number)
-        if number == signal.SIGCONT:
-            for process in self.processes:
-                process.signal(number)
 
 
 def _has_session(pid):
@@ -378,13 +375,27 @@ class Base(Host):
         """Start it."""
         self.server.start(self.enter())
 
+    def stop_server(self):
+        """End it, as by a crash."""
+        if self.server.process is not None:
+            self.signal_server(signal.SIGCONT)
+            self.server.stop(signal.SIGQUIT)
+
     def restart_server(self):
         """Restart it, as after a crash."""
-        self.server.stop(signal.SIGQUIT)
+        self.stop_server()
         self.start_server()
+
+    def signal_server(self, number):
+        """Send a signal to all its processes."""
+        outer = self.server.process.pid
+        path = pathlib.Path(f"/proc/{outer}/task/{outer}/children")
+        for pid in [outer, *path.read_text(encoding="ascii").split()]:
+            send(int(pid), number)
 
     def backends(self):
         """The processes that serve sluice."""
+        self.signal_server(signal.SIGCONT)
         sql = ("SELECT pid FROM pg_stat_activity WHERE usename = 'sluice'"
                " AND client_addr IS NOT NULL")
         return [int(line) for line in ask(self.server, sql).split()]

@@ -2,6 +2,9 @@
 -- round trip, and a worker's role needs no right to the tables. docs/machines.md
 -- has the protocol. Arguments and results are JSON objects.
 
+-- The last turn of a scheduler that changed something.
+ALTER TABLE scheduler ADD COLUMN turn bigint NOT NULL DEFAULT 0;
+
 -- The lease of a worker, in milliseconds; 0: it never ends.
 CREATE FUNCTION worker_lease_ms() RETURNS bigint
 LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
@@ -34,7 +37,8 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
 $$;
 
 -- A worker begins: 'ok'; 'taken': another home has the name, and is told to
--- stop.
+-- stop. It takes over the work of the process before; what that has not
+-- accepted only if it speaks the same protocol: else the scheduler moves it.
 CREATE FUNCTION worker_begin(said json) RETURNS text
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
@@ -60,21 +64,29 @@ BEGIN
         wanted = '', since = excluded.since, beat = excluded.beat,
         lease_until = excluded.lease_until, trouble = '';
     UPDATE work SET instance = said ->> 'instance'
-        WHERE worker = said ->> 'name'
-        AND state IN ('assigned', 'accepted', 'started');
+        WHERE worker = said ->> 'name' AND (state IN ('accepted', 'started')
+            OR (state = 'assigned' AND me.proto = (said ->> 'proto')::bigint));
     RETURN 'ok';
 END
 $$;
 
 -- A worker renews its lease: 'ok'; 'lost': the scheduler has declared it lost;
--- 'replaced': another process has its name.
+-- 'replaced': another process has its name. It is not gone before its work is:
+-- it may not know yet that it accepted something.
 CREATE FUNCTION worker_renew(said json) RETURNS text
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    now_is text := said ->> 'state';
 BEGIN
+    IF now_is = 'gone' AND EXISTS (SELECT 1 FROM work
+        WHERE worker = said ->> 'name' AND instance = said ->> 'instance'
+        AND state IN ('accepted', 'started')) THEN
+        now_is := 'draining';
+    END IF;
     UPDATE worker SET beat = clock_timestamp(),
-        lease_until = CASE WHEN said ->> 'state' = 'gone'
+        lease_until = CASE now_is WHEN 'gone'
             THEN clock_timestamp() ELSE worker_lease_end() END,
-        state = said ->> 'state', trouble = said ->> 'trouble'
+        state = now_is, trouble = said ->> 'trouble'
         WHERE name = said ->> 'name' AND instance = said ->> 'instance'
         AND state <> 'lost';
     IF FOUND THEN
@@ -127,6 +139,7 @@ BEGIN
             decode(x.text, 'base64')
         FROM json_to_recordset(said -> 'logs') AS x(token bigint,
             bytes bigint, start bigint, text text)
+        JOIN work ON work.token = x.token AND work.worker = said ->> 'name'
         ON CONFLICT (token) DO UPDATE SET bytes = excluded.bytes,
             start = excluded.start, text = excluded.text
             WHERE log.worker = excluded.worker;
@@ -215,6 +228,7 @@ BEGIN
     END IF;
     SELECT * INTO me FROM worker WHERE name = said ->> 'name';
     RETURN json_build_object('state', 'ok', 'wanted', me.wanted,
+        'gone', me.state = 'gone',
         'generation', me.generation, 'lease_ms', worker_lease_ms(),
         'margin_ms', worker_margin_ms(), 'accepted', accepted,
         'asks', asks, 'id', (SELECT id FROM scheduler),
@@ -254,19 +268,45 @@ BEGIN
     ) SELECT array_agg(name) INTO gone FROM lost;
     UPDATE work SET state = 'lost' WHERE worker = ANY (gone)
         AND state IN ('accepted', 'started');
+    PERFORM pg_notify('sluice_workers', name) FROM unnest(gone) AS name;
 END
 $$;
 
--- What a scheduler wants changed; false: it is not the scheduler any more.
+-- Wake the workers that a turn of a scheduler concerns; all of them if it
+-- names none, as the first turn.
+CREATE FUNCTION scheduler_wake(said json) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    PERFORM pg_notify('sluice_workers', x.worker) FROM (
+        SELECT worker FROM json_to_recordset(said -> 'orders')
+            AS o(worker text)
+        UNION SELECT worker FROM json_to_recordset(said -> 'moves')
+            AS m(worker text)
+        UNION SELECT work.worker FROM json_to_recordset(said -> 'wants')
+            AS w(token bigint) JOIN work ON work.token = w.token
+        UNION SELECT work.worker FROM json_to_recordset(said -> 'tells')
+            AS t(token bigint) JOIN work ON work.token = t.token
+        UNION SELECT ask.worker FROM json_to_recordset(said -> 'answers')
+            AS a(number bigint) JOIN ask ON ask.number = a.number
+            WHERE ask.worker IS NOT NULL
+    ) AS x;
+    IF NOT FOUND THEN
+        NOTIFY sluice_workers;
+    END IF;
+END
+$$;
+
+-- What a scheduler wants changed; false: it is not the scheduler any more, or
+-- it has given up this turn and made another one.
 CREATE FUNCTION scheduler_change(said json) RETURNS boolean
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    PERFORM 1 FROM scheduler WHERE epoch = (said ->> 'epoch')::bigint FOR SHARE;
+    UPDATE scheduler SET listens = true, turn = (said ->> 'turn')::bigint
+        WHERE epoch = (said ->> 'epoch')::bigint
+        AND turn < (said ->> 'turn')::bigint;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    UPDATE scheduler SET listens = true
-        WHERE epoch = (said ->> 'epoch')::bigint AND NOT listens;
     INSERT INTO work (token, nonce, worker, instance, body, want, state)
         SELECT x.token, x.nonce, x.worker, x.instance, x.body, 'run', 'assigned'
         FROM json_to_recordset(said -> 'orders') AS x(token bigint, nonce text,
@@ -304,7 +344,7 @@ BEGIN
     IF FOUND THEN
         NOTIFY sluice_answer;
     END IF;
-    NOTIFY sluice_workers;
+    PERFORM scheduler_wake(said);
     RETURN true;
 END
 $$;
@@ -349,7 +389,7 @@ BEGIN
             ORDER BY name), '[]'::json) FROM worker, (SELECT quiet_until FROM
             scheduler) AS s WHERE state <> 'gone'),
         'rows', (SELECT coalesce(json_agg(json_build_object('token', token,
-            'worker', worker, 'state', state, 'report',
+            'worker', worker, 'instance', instance, 'state', state, 'report',
             CASE WHEN state <> 'assigned' AND state <> 'accepted'
                 THEN report END) ORDER BY token), '[]'::json) FROM work));
 END
