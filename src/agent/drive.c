@@ -101,12 +101,12 @@ static bool has_news(const struct drive *drive)
 /* Store the reported limits, for usage monitors. */
 static void note_meters(struct drive *drive)
 {
-    const char *store = getenv("SLUICE_STORE");
+    const char *home = getenv("SLUICE_METERS");
     const struct adapter *adapter = drive->brief.adapter;
-    if (store != NULL && adapter->meters && adapter != &adapter_codex &&
+    if (home != NULL && adapter->meters && adapter != &adapter_codex &&
         has_news(drive)) {
         memcpy(&drive->meters, &drive->seen.meters, sizeof(drive->meters));
-        if (meters_keep(store, adapter, &drive->seen, NULL) != ERR_OK) {
+        if (meters_keep(home, adapter, &drive->seen, NULL) != ERR_OK) {
             print_text("sluice-agent: cannot write the meters");
         }
     }

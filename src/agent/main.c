@@ -33,15 +33,14 @@ static int complain(const char *text)
 static int print_meters(const char *program)
 {
     const struct adapter *adapter = adapter_find(program);
-    const char *store = getenv("SLUICE_STORE");
+    const char *home = getenv("SLUICE_METERS");
     struct strbuf text = {0};
     struct diag diag = {0};
-    if (adapter == NULL || store == NULL) {
-        return complain("unknown program, or no SLUICE_STORE");
+    if (adapter == NULL || home == NULL) {
+        return complain("unknown program, or no SLUICE_METERS");
     }
     int code = EXIT_SUCCESS;
-    enum err err =
-        meters_add(&text, store, adapter, (int64_t)time(NULL), &diag);
+    enum err err = meters_add(&text, home, adapter, (int64_t)time(NULL), &diag);
     if (err != ERR_OK) {
         code = complain(diag.text);
     } else if (!attempt_file_write_all(STDOUT_FILENO,

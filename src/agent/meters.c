@@ -30,14 +30,14 @@ static void add_all(struct strbuf *out, const struct adapter_seen *seen)
     strbuf_adds(out, "\n");
 }
 
-enum err meters_keep(const char *store,
+enum err meters_keep(const char *home,
                      const struct adapter *adapter,
                      const struct adapter_seen *seen,
                      struct diag *diag)
 {
     struct strbuf dir = {0};
     struct strbuf text = {0};
-    strbuf_addf(&dir, "%s/%s", store, folder);
+    strbuf_addf(&dir, "%s/%s", home, folder);
     add_all(&text, seen);
     enum err err =
         attempt_file_write(strbuf_text(&dir), adapter->name, &text, diag);
@@ -48,12 +48,12 @@ enum err meters_keep(const char *store,
 
 /* Read the stored meters of earlier sessions, if any. */
 static void read_kept(struct adapter_seen *seen,
-                      const char *store,
+                      const char *home,
                       const struct adapter *adapter)
 {
     struct strbuf dir = {0};
     struct strbuf text = {0};
-    strbuf_addf(&dir, "%s/%s", store, folder);
+    strbuf_addf(&dir, "%s/%s", home, folder);
     if (attempt_file_read(strbuf_text(&dir), adapter->name, &text, NULL) ==
         ERR_OK) {
         json_t *list = json_loadb(strbuf_text(&text), text.len, 0, NULL);
@@ -73,7 +73,7 @@ static void read_kept(struct adapter_seen *seen,
 }
 
 enum err meters_add(struct strbuf *out,
-                    const char *store,
+                    const char *home,
                     const struct adapter *adapter,
                     int64_t now,
                     struct diag *diag)
@@ -85,7 +85,7 @@ enum err meters_add(struct strbuf *out,
     if (adapter == &adapter_codex) {
         (void)rollout_read(&seen, NULL);
     } else {
-        read_kept(&seen, store, adapter);
+        read_kept(&seen, home, adapter);
     }
     for (uint32_t ix = 0; ix < seen.meter_count; ix++) {
         if (seen.meters[ix].resets_at > 0 && seen.meters[ix].resets_at <= now) {

@@ -8,7 +8,7 @@
 
 enum {
     LOG_BYTES_MAX = 64 << 20,
-    VARIABLES = 11, /* set here, in addition to files */
+    VARIABLES = 12, /* set here, in addition to files */
     WRAP_WORDS = 5, /* around the command of a program */
 };
 
@@ -80,6 +80,9 @@ static void set_all(struct environment *env,
     }
     set_door(env, launch, order);
     set(env, "SLUICE_STORE", launch->place->shown, NULL);
+    if (order->agent) {
+        set(env, "SLUICE_METERS", launch->place->home, NULL);
+    }
     set(env, "SLUICE_RESULT", dir, "result");
     set(env, "SLUICE_PROGRESS", dir, "progress");
     set(env, "SLUICE_CHECKPOINT", dir, "checkpoint");
