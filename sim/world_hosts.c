@@ -33,11 +33,11 @@ world_hosts_span(const struct world *world, uint32_t host, int64_t clock_ns)
 }
 
 static struct world_lease *
-find_lease(const struct world *world, uint32_t ix, uint64_t generation)
+find_lease(const struct world *world, uint32_t ix, const char *path)
 {
     const struct world_host *host = &world->hosts[ix];
     for (uint32_t n = 0; n < host->lease_count; n++) {
-        if (host->leases[n].generation == generation) {
+        if (strcmp(host->leases[n].path, path) == 0) {
             return &host->leases[n];
         }
     }
@@ -46,10 +46,10 @@ find_lease(const struct world *world, uint32_t ix, uint64_t generation)
 
 int64_t world_hosts_lease(const struct world *world,
                           uint32_t host,
-                          uint64_t generation,
+                          const char *path,
                           int64_t *grace_out_ns)
 {
-    const struct world_lease *lease = find_lease(world, host, generation);
+    const struct world_lease *lease = find_lease(world, host, path);
     *grace_out_ns = lease != NULL ? lease->grace_ns : 0;
     return lease != NULL ? lease->until_ns - world_hosts_clock(world, host) : 0;
 }
@@ -64,7 +64,7 @@ bool world_hosts_set_lease(struct world *world,
                            const struct world_lease *lease)
 {
     struct world_host *host = &world->hosts[ix];
-    struct world_lease *old = find_lease(world, ix, lease->generation);
+    struct world_lease *old = find_lease(world, ix, lease->path);
     if (old == NULL && world_hosts_is_full(world, ix)) {
         return false;
     }
@@ -116,7 +116,7 @@ void world_hosts_begin(struct world *world)
         return;
     }
     world_board_begin(world);
-    world->lease_ns = (10 + rng_below(&world->rng, 50)) * WORLD_SECOND;
+    world->lease_ns = (4 + rng_below(&world->rng, 20)) * WORLD_SECOND;
     world->host_count += 2 + rng_below(&world->rng, WORLD_HOSTS_MAX - 2);
     for (uint32_t ix = 1; ix < world->host_count; ix++) {
         struct world_host *host = &world->hosts[ix];
@@ -141,8 +141,7 @@ void world_hosts_begin(struct world *world)
 /* Draw a time, often shorter and often longer than a lease. */
 static int64_t draw_ns(struct world *world)
 {
-    double unit = rng_unit(&world->rng);
-    return (int64_t)(unit * unit * 2.5 * (double)world->lease_ns);
+    return (int64_t)(rng_unit(&world->rng) * 2.5 * (double)world->lease_ns);
 }
 
 static void reboot(struct world *world, uint32_t ix)

@@ -21,6 +21,7 @@ enum {
     WORLD_PLANS_MAX = 3,
     WORLD_LIMITS_MAX = 16,
     WORLD_HOSTS_MAX = 5,
+    WORLD_LEASE_BYTES = 32,
 };
 
 /* Types of future events. */
@@ -97,7 +98,7 @@ struct world_request {
     int64_t idle_ns;
     int64_t checkpoint_ns;
     bool prepare;
-    uint64_t lease; /* generation; 0: it needs none */
+    char lease[WORLD_LEASE_BYTES]; /* file; "": it needs none */
 };
 
 /* An attempt directory, as in exec/attempt.c. */
@@ -201,7 +202,7 @@ struct world_turn {
 
 /* A lease file of a worker. */
 struct world_lease {
-    uint64_t generation;
+    char path[WORLD_LEASE_BYTES];
     int64_t until_ns; /* clock of the host */
     int64_t grace_ns;
 };
@@ -457,7 +458,7 @@ world_hosts_span(const struct world *world, uint32_t host, int64_t clock_ns);
 /* Return how long a lease still holds, by that clock. */
 int64_t world_hosts_lease(const struct world *world,
                           uint32_t host,
-                          uint64_t generation,
+                          const char *path,
                           int64_t *grace_out_ns);
 bool world_hosts_set_lease(struct world *world,
                            uint32_t host,

@@ -173,13 +173,6 @@ static char *copy_text(const char *text)
     return text != NULL ? mem_strndup(text, strlen(text)) : NULL;
 }
 
-/* Return the number in the name of a lease file; NULL: 0. */
-static uint64_t generation_of(const char *path)
-{
-    const char *number = path != NULL ? strrchr(path, '-') : NULL;
-    return number != NULL ? strtoull(number + 1, NULL, 10) : 0;
-}
-
 /* Append the name of the variable that has the output of a task. */
 static void add_output_name(struct strbuf *out, const char *task)
 {
@@ -249,8 +242,11 @@ enum err world_machine_request(struct world *world,
         .idle_ns = request->idle_ns,
         .checkpoint_ns = request->checkpoint_ns,
         .prepare = request->prepare != NULL,
-        .lease = generation_of(request->lease),
     };
+    (void)snprintf(world->requests[ix].lease,
+                   sizeof(world->requests[ix].lease),
+                   "%s",
+                   request->lease != NULL ? request->lease : "");
     (void)snprintf(world->requests[ix].nonce,
                    sizeof(world->requests[ix].nonce),
                    "%s",
@@ -433,6 +429,9 @@ static void begin_session(struct world *world, uint32_t ix)
         set_tasks(world, session, request);
         world_check_run(world, session);
     }
+    if (world_has(world, WORLD_MACHINES)) {
+        duration_ns *= 3; /* often longer than a lease */
+    }
     if (session->ending == WORLD_END_HANGS) {
         duration_ns = request->timeout_ns;
     } else if (session->ending == WORLD_END_IDLE) {
@@ -447,7 +446,7 @@ static void begin_session(struct world *world, uint32_t ix)
         duration_ns = 0;
     }
     next_step(world, ix, shim->told ? WORLD_SECOND : duration_ns);
-    if (request->lease != 0) {
+    if (request->lease[0] != '\0') {
         (void)world_plan_event(world, WORLD_LEASE, world->now_ns + 1, ix, 0);
     }
 }
@@ -726,8 +725,8 @@ static void claim_dir(struct world *world, uint32_t ix)
            sizeof(dir->nonce));
     dir->touched_ns = world->now_ns;
     int64_t grace_ns;
-    uint64_t lease = world->requests[shim->request].lease;
-    if (lease != 0 &&
+    const char *lease = world->requests[shim->request].lease;
+    if (lease[0] != '\0' &&
         world_hosts_lease(world, dir->host, lease, &grace_ns) <= 0) {
         world_say(world, "shim %lld has no lease", (long long)shim->pid);
         dir->has_exit = true;
@@ -766,7 +765,11 @@ void world_machine_signal(struct world *world, uint32_t ix, enum exec_end how)
     shim->told = true; /* before it runs, the signal stays pending */
     shim->how = how;
     if (shim->phase == SHIM_RUNNING) {
-        next_step(world, ix, world_delay(world, WORLD_SECOND));
+        /* Some sessions use all of their grace. */
+        bool slow = world_strikes(world, WORLD_MACHINES, 4);
+        next_step(world,
+                  ix,
+                  world_delay(world, (slow ? 40 : 1) * WORLD_SECOND));
     }
 }
 

@@ -323,23 +323,19 @@ static void
 on_lease(void *ctx, uint64_t generation, int64_t until_ns, int64_t grace_ns)
 {
     struct world_worker *worker = ctx;
-    struct world_lease lease = {
-        .generation = generation,
-        .until_ns = until_ns,
-        .grace_ns = grace_ns,
-    };
+    struct world_lease lease = {.until_ns = until_ns, .grace_ns = grace_ns};
+    (void)snprintf(lease.path,
+                   sizeof(lease.path),
+                   "%s/lease-%s-%llu",
+                   worker->place.home,
+                   worker->name,
+                   (unsigned long long)generation);
     if (!world_hosts_set_lease(worker->world, worker->host, &lease)) {
         world_say(worker->world, "worker %u has no lease file", worker->ix);
     }
     if (generation != worker->generation) {
-        char path[32];
         worker->generation = generation;
-        (void)snprintf(path,
-                       sizeof(path),
-                       "%s/lease-%llu",
-                       worker->place.home,
-                       (unsigned long long)generation);
-        worker_set_lease(worker->worker, path);
+        worker_set_lease(worker->worker, lease.path);
     }
 }
 

@@ -182,10 +182,6 @@ void engine_workers(struct engine *engine,
                     const struct engine_worker *workers,
                     uint32_t count);
 
-/* A new worker replaces a worker that is gone or was unreachable: ask it about
- * all work in flight. `mark` is its current mark. */
-void engine_worker_came(struct engine *engine, const struct work_mark *mark);
-
 /*
  * A request, as a JSON object (see engine/request.h for the verbs). The answer
  * comes under `request`, a number of the caller's, when it is durable.

@@ -632,8 +632,6 @@ bool program_is_due(const struct engine *engine);
 void program_start_due(struct engine *engine);
 bool program_is_id(uint64_t id);
 void program_reported(struct engine *engine, const struct work_report *report);
-/* The worker was replaced: assign running programs again. */
-void program_ask_all(struct engine *engine);
 
 /* usage.c: monitors. */
 void usage_init(struct engine *engine, uint32_t run);

@@ -248,13 +248,3 @@ void program_reported(struct engine *engine, const struct work_report *report)
         return;
     }
 }
-
-void program_ask_all(struct engine *engine)
-{
-    for (uint32_t ix = engine->program_count; ix > 0; ix--) {
-        struct program *program = engine->programs[ix - 1];
-        if (program->id != 0) {
-            assign(engine, program); /* assigning it twice runs it once */
-        }
-    }
-}

@@ -838,19 +838,3 @@ void engine_reported(struct engine *engine, const struct work_report *report)
         return;
     }
 }
-
-void engine_worker_came(struct engine *engine, const struct work_mark *mark)
-{
-    if (engine->failed != ERR_OK) {
-        return; /* the next scheduler will ask for it */
-    }
-    INVARIANT(mark_process(mark) == 0); /* it has no shim yet */
-    engine->mark = *mark;
-    for (uint32_t ix = engine->session_count; ix > 0; ix--) {
-        struct session *session = &engine->sessions[ix - 1];
-        if (session->phase != SESSION_STARTING || session->asked) {
-            session_ask(engine, session);
-        }
-    }
-    program_ask_all(engine);
-}

@@ -195,12 +195,15 @@ static enum err lock_home(struct crew_loop *loop, struct diag *diag)
     return err;
 }
 
+/* Append the lease file of a generation. It has the name of the worker: a home
+ * may be used under another one, whose lease is not that of these sessions. */
 static void
 add_lease_path(struct strbuf *out, const struct crew_loop *loop, uint64_t of)
 {
     strbuf_addf(out,
-                "%s/lease-%llu",
+                "%s/lease-%s-%llu",
                 loop->options.place->home,
+                loop->options.name,
                 (unsigned long long)of);
 }
 
