@@ -23,7 +23,7 @@ asan: # Unit, property and scenario tests under ASan and UBSan.
 	@tools/test asan
 
 bench: # Measure, and print the tables.
-	@tools/setup build
+	@tools/setup build queues
 	@tools/build release all bench
 	@bench/run build/bench
 	@bench/psplib build
@@ -37,6 +37,7 @@ bench: # Measure, and print the tables.
 	@BENCH_FOLDER=build bench/queue build
 	@BENCH_FOLDER=build bench/checkout build
 	@BENCH_FOLDER=build bench/forecast build
+	@BENCH_FOLDER=build bench/machines build
 
 tidy: # Style, layers, clang-format, clang-tidy.
 	@tools/setup test

@@ -2,9 +2,10 @@
 /*
  * A session that notes when it started:
  *
- *   bench_stamp FILE
+ *   bench_stamp FILE MS
  *
- * appends the wall clock of its first instruction and its task to FILE.
+ * appends the wall clock of its first instruction and its task to FILE, and
+ * exits after MS milliseconds.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ int main(int argc, char **argv)
 {
     struct timespec now;
     char line[256];
-    if (argc != 2 || clock_gettime(CLOCK_REALTIME, &now) != 0) {
+    if (argc != 3 || clock_gettime(CLOCK_REALTIME, &now) != 0) {
         return 2;
     }
     const char *task = getenv("SLUICE_TASK");
@@ -30,5 +31,5 @@ int main(int argc, char **argv)
     if (fd < 0 || len < 0 || write(fd, line, (size_t)len) != len) {
         return 1;
     }
-    return close(fd) == 0 ? 0 : 1;
+    return usleep(1000 * (useconds_t)strtoul(argv[2], NULL, 10));
 }

@@ -119,6 +119,7 @@ find_store(struct args *args, struct store_place *out, struct diag *diag)
             said = true;
         }
         store_place_release(out);
+        partner_tend(&args->scheduler);
         if (!pause_work(args)) {
             return err;
         }
@@ -153,20 +154,24 @@ static int carry_out(struct args *args)
     struct store_place place = {0};
     struct diag diag = {0};
     const struct cli_command *command = args->line.command;
-    enum err err = find_store(args, &place, &diag);
+    /* Not as an argument, which others can see: it may have a password. */
+    const char *given = args->line.wanted.store;
+    enum err err = ERR_OK;
+    if (given != NULL && setenv("SLUICE_STORE", given, 1) != 0) {
+        err = diag_set(&diag, ERR_IO, "cannot set SLUICE_STORE");
+    }
+    if (err == ERR_OK && args->may_schedule) {
+        partner_add(&args->scheduler, "schedule"); /* creates the store, too */
+        partner_add(&args->scheduler, "--attached");
+    }
+    if (err == ERR_OK) {
+        err = find_store(args, &place, &diag);
+    }
     if (err == ERR_OK && !store_has_workers(place.address)) {
         store_place_release(&place);
         return cli_fail(command,
                         "a store in a directory has no workers on other "
                         "machines: use --store postgresql://...");
-    }
-    if (err == ERR_OK && args->may_schedule &&
-        setenv("SLUICE_STORE", place.address, 1) != 0) {
-        err = diag_set(&diag, ERR_IO, "cannot set SLUICE_STORE");
-    }
-    if (err == ERR_OK && args->may_schedule) {
-        partner_add(&args->scheduler, "schedule");
-        partner_add(&args->scheduler, "--attached");
     }
     if (err == ERR_OK) {
         err = work(args, &place, &diag);

@@ -144,8 +144,9 @@ enum err pg_ask(struct store *base,
     int64_t number = 0;
     INVARIANT(!store->held && !store->writing && timeout_ms > 0);
     enum err err = pg_need(store, diag);
-    if (err == ERR_OK) {
+    if (err == ERR_OK && store->listening != store->link.number) {
         err = pg_do(&store->link, "LISTEN " PG_ANSWERED, NULL, NULL, diag);
+        store->listening = err == ERR_OK ? store->link.number : 0;
     }
     if (err == ERR_OK) {
         err = send_row(store, json, &number, diag);

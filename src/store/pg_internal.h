@@ -77,12 +77,13 @@ struct pg_store {
     struct store base;
     enum store_mode mode;
     struct pg_link link;
-    bool held;         /* between hold and let_go */
-    bool writing;      /* between begin and end of a batch */
-    bool open;         /* a transaction that writes has begun at the server */
-    bool outdated;     /* the schema must be migrated before reading */
-    uint64_t prepared; /* number of the connection that has the
-                          statements; 0: none */
+    bool held;          /* between hold and let_go */
+    bool writing;       /* between begin and end of a batch */
+    bool open;          /* a transaction that writes has begun at the server */
+    bool outdated;      /* the schema must be migrated before reading */
+    uint64_t prepared;  /* number of the connection that has the
+                           statements; 0: none */
+    uint64_t listening; /* ... that hears of answers; 0: none */
     struct store_owner self; /* of the epoch */
     char holder[40];         /* of the epoch: no other process has it */
     struct store_info head;  /* after the last batch of this epoch */

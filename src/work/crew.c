@@ -30,8 +30,8 @@
  * which is noticed: polling only has to renew the lease. The share of a lease
  * leaves several tries before its first third is over. */
 #define PAUSE_MIN_NS SECOND_NS
-#define PAUSE_MAX_NS (5 * SECOND_NS)
-#define PAUSES_PER_LEASE 24
+#define PAUSE_MAX_NS (10 * SECOND_NS)
+#define PAUSES_PER_LEASE 12
 
 /* How long a worker without space takes nothing, before it looks again. */
 #define TROUBLE_NS (10 * SECOND_NS)

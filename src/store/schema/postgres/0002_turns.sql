@@ -259,12 +259,13 @@ CREATE FUNCTION scheduler_lose(who text) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     gone text[];
+    margin interval := worker_margin_ms() * interval '1 millisecond';
 BEGIN
     WITH lost AS (
         UPDATE worker SET state = 'lost', generation = generation + 1
         WHERE state IN ('up', 'draining') AND CASE WHEN who IS NULL
-            THEN lease_until + worker_margin_ms() * interval '1 millisecond'
-                < clock_timestamp() ELSE name = who END
+            THEN lease_until + margin < clock_timestamp()
+            ELSE name = who END
         RETURNING name
     ) SELECT array_agg(name) INTO gone FROM lost;
     UPDATE work SET state = 'lost' WHERE worker = ANY (gone)
@@ -350,15 +351,19 @@ BEGIN
 END
 $$;
 
--- One turn of a scheduler, in the same way.
+-- One turn of a scheduler, in the same way. Functions that read a setting are
+-- called once, and not for each worker.
 CREATE FUNCTION scheduler_turn(said json) RETURNS json
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     asks json;
+    lease bigint := worker_lease_ms();
+    margin bigint := worker_margin_ms();
+    third interval := lease / 3.0 * interval '1 millisecond';
 BEGIN
     IF said ->> 'changes' IS NOT NULL OR EXISTS (SELECT 1 FROM worker
         WHERE state IN ('up', 'draining')
-        AND lease_until + worker_margin_ms() * interval '1 millisecond'
+        AND lease_until + margin * interval '1 millisecond'
             < clock_timestamp())
         OR EXISTS (SELECT 1 FROM ask WHERE taken IS NULL) THEN
         IF NOT scheduler_change(said) THEN
@@ -380,13 +385,12 @@ BEGIN
         DELETE FROM peek WHERE wanted < clock_timestamp() - interval '1 minute';
     END IF;
     RETURN json_build_object('asks', coalesce(asks, '[]'::json),
-        'lease_ms', worker_lease_ms(), 'margin_ms', worker_margin_ms(),
+        'lease_ms', lease, 'margin_ms', margin,
         'workers', (SELECT coalesce(json_agg(json_build_object('name', name,
             'instance', instance, 'labels', labels, 'slots', slots, 'proto',
             proto, 'state', state, 'trouble', trouble, 'fresh',
             quiet_until <= clock_timestamp() AND (lease_until = 'infinity'
-                OR lease_until - clock_timestamp() >
-                worker_lease_ms() / 3.0 * interval '1 millisecond'))
+                OR lease_until - clock_timestamp() > third))
             ORDER BY name), '[]'::json) FROM worker, (SELECT quiet_until FROM
             scheduler) AS s WHERE state <> 'gone'),
         'rows', (SELECT coalesce(json_agg(json_build_object('token', token,
