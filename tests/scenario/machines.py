@@ -27,6 +27,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -585,6 +586,8 @@ def enter():
     """Continue in namespaces of our own, or print a skip and exit."""
     if INSIDE in os.environ:
         run("ip", "link", "set", "lo", "up")
+        run("mount", "-t", "tmpfs", "tmpfs", "/dev/shm")  # goes with us
+        os.environ["TMPDIR"] = tempfile.tempdir = "/dev/shm"
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         return
     why = why_not()
