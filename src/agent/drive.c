@@ -101,7 +101,7 @@ static bool has_news(const struct drive *drive)
 /* Store the reported limits, for usage monitors. */
 static void note_meters(struct drive *drive)
 {
-    const char *home = getenv("SLUICE_METERS");
+    const char *home = getenv("SLUICE_AGENT_HOME");
     const struct adapter *adapter = drive->brief.adapter;
     if (home != NULL && adapter->meters && adapter != &adapter_codex &&
         has_news(drive)) {

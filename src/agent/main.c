@@ -33,11 +33,11 @@ static int complain(const char *text)
 static int print_meters(const char *program)
 {
     const struct adapter *adapter = adapter_find(program);
-    const char *home = getenv("SLUICE_METERS");
+    const char *home = getenv("SLUICE_AGENT_HOME");
     struct strbuf text = {0};
     struct diag diag = {0};
     if (adapter == NULL || home == NULL) {
-        return complain("unknown program, or no SLUICE_METERS");
+        return complain("unknown program, or no SLUICE_AGENT_HOME");
     }
     int code = EXIT_SUCCESS;
     enum err err = meters_add(&text, home, adapter, (int64_t)time(NULL), &diag);

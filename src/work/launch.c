@@ -81,7 +81,7 @@ static void set_all(struct environment *env,
     set_door(env, launch, order);
     set(env, "SLUICE_STORE", launch->place->shown, NULL);
     if (order->agent) {
-        set(env, "SLUICE_METERS", launch->place->home, NULL);
+        set(env, "SLUICE_AGENT_HOME", launch->place->home, NULL);
     }
     set(env, "SLUICE_RESULT", dir, "result");
     set(env, "SLUICE_PROGRESS", dir, "progress");
