@@ -353,8 +353,7 @@ static void mark_elsewhere(const struct crew *crew, struct wire_order *wire)
                      wire->order.id.run,
                      before[ix].task,
                      before[ix].name);
-        bool here =
-            crew->options.exists(crew->options.ctx, strbuf_text(&dir));
+        bool here = crew->options.exists(crew->options.ctx, strbuf_text(&dir));
         for (uint32_t n = 0; n < crew->job_count && !here; n++) {
             const struct work_id *id = &crew->jobs[n].wire.order.id;
             here = id->task != NULL && strcmp(id->task, before[ix].task) == 0 &&

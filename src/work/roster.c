@@ -10,8 +10,8 @@
  * What was said in a turn counts as said when its result is heard. A repeated
  * turn is harmless: a row is inserted once, and wants and messages replace each
  * other. Turns have numbers, across schedulers too: one that was given up, and
- * reaches the store after the next, is ignored there. Else it could insert a row
- * again whose attempt is over by then.
+ * reaches the store after the next, is ignored there. Else it could insert a
+ * row again whose attempt is over by then.
  *
  * A worker is lost when its lease has ended, by the clock of the database. A
  * store that could not be reached renews no lease: so after an outage, and
@@ -374,8 +374,8 @@ static struct post *choose_again(const struct roster *roster,
     if (post == NULL || !post->takes) {
         return choose(roster, job);
     }
-    bool same = job->instance != NULL &&
-                strcmp(job->instance, post->instance) == 0;
+    bool same =
+        job->instance != NULL && strcmp(job->instance, post->instance) == 0;
     return same ? NULL : post;
 }
 
