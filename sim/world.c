@@ -512,13 +512,23 @@ static void begin(struct world *world)
 }
 
 /* Process events until none is left. While a run waits for another run, its
- * meters are polled forever: six hours are enough then. */
+ * meters are polled forever: six hours are enough then, if no session has begun
+ * in the last of them. */
 static void rest(struct world *world)
 {
-    go_on(world,
-          world_has(world, WORLD_USAGE)
-              ? world->now_ns + INT64_C(6) * 3600 * WORLD_SECOND
-              : SCHED_NEVER);
+    const int64_t hour_ns = INT64_C(3600) * WORLD_SECOND;
+    if (!world_has(world, WORLD_USAGE)) {
+        go_on(world, SCHED_NEVER);
+        return;
+    }
+    int64_t until_ns = world->now_ns + 5 * hour_ns;
+    uint32_t begun;
+    go_on(world, until_ns);
+    do {
+        begun = world->report->sessions;
+        until_ns += hour_ns;
+        go_on(world, until_ns);
+    } while (world->report->sessions != begun && world->report->fault.len == 0);
 }
 
 /* Run the phase without faults. */
