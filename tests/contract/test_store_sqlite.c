@@ -221,7 +221,7 @@ static void a_newer_schema_is_refused_with_both_versions(void **state)
         expect_refusal(fixture,
                        (enum store_mode)mode,
                        ERR_UNAVAILABLE,
-                       "supports versions up to 7");
+                       "supports versions up to 8");
     }
     tamper(fixture, "PRAGMA user_version = 0");
     expect_refusal(fixture, STORE_READ, ERR_CORRUPT, "no version");
