@@ -144,6 +144,20 @@ static const char *worker_begin(struct world *world, const json_t *said)
     return "ok";
 }
 
+/* Whether the process that speaks has accepted something. */
+static bool has_rows(const struct world *world, const json_t *said)
+{
+    const struct world_board *board = world->board;
+    bool has = false;
+    for (uint32_t ix = 0; ix < board->row_count && !has; ix++) {
+        const struct board_row *row = &board->rows[ix];
+        has = is(row->worker, get_text(said, "name")) &&
+              is(row->instance, get_text(said, "instance")) &&
+              is_state(row, "accepted", "started");
+    }
+    return has;
+}
+
 static const char *worker_renew(struct world *world, const json_t *said)
 {
     struct board_worker *me = find_worker(world, get_text(said, "name"));
@@ -153,9 +167,12 @@ static const char *worker_renew(struct world *world, const json_t *said)
     if (is(me->state, "lost")) {
         return "lost";
     }
-    bool gone = is(get_text(said, "state"), "gone");
-    me->lease_ns = world->now_ns + (gone ? 0 : world->lease_ns);
-    mem_set_text(&me->state, get_text(said, "state"));
+    const char *state = get_text(said, "state");
+    if (is(state, "gone") && has_rows(world, said)) {
+        state = "draining"; /* it may not know yet what it accepted */
+    }
+    me->lease_ns = world->now_ns + (is(state, "gone") ? 0 : world->lease_ns);
+    mem_set_text(&me->state, state);
     mem_set_text(&me->trouble, get_text(said, "trouble"));
     return "ok";
 }
@@ -297,6 +314,7 @@ static json_t *worker_turn(struct world *world, const json_t *said)
     }
     (void)json_object_set_new(out, "accepted", accepted);
     (void)json_object_set_new(out, "wanted", json_string(me->wanted));
+    (void)json_object_set_new(out, "gone", json_boolean(is(me->state, "gone")));
     (void)json_object_set_new(out,
                               "generation",
                               json_integer((json_int_t)me->generation));
@@ -442,6 +460,15 @@ static bool scheduler_change(struct world *world, const json_t *said)
     json_array_foreach(json_object_get(said, "moves"), ix, item)
     {
         change_move(world, item);
+    }
+    json_array_foreach(json_object_get(said, "recalls"), ix, item)
+    {
+        const struct board_row *row =
+            find_row(world, (uint64_t)get_int(item, "token"));
+        if (row != NULL && is(row->state, "assigned") &&
+            is(row->worker, get_text(item, "from_worker"))) {
+            world_board_end(world, row->token);
+        }
     }
     json_array_foreach(json_object_get(said, "wants"), ix, item)
     {
