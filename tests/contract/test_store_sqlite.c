@@ -225,7 +225,7 @@ static void a_newer_schema_is_refused_with_both_versions(void **state)
     }
     tamper(fixture, "PRAGMA user_version = 0");
     expect_refusal(fixture, STORE_READ, ERR_CORRUPT, "no version");
-    tamper(fixture, "PRAGMA user_version = 7");
+    tamper(fixture, "PRAGMA user_version = 8");
     struct store *store = fixture_open(fixture, STORE_READ);
     store_close(store);
 }
