@@ -409,6 +409,26 @@ static void change_order(struct world *world, const json_t *order)
               row->worker);
 }
 
+void world_board_assign(struct world *world, const char *orders)
+{
+    if (orders[0] == '\0') {
+        return;
+    }
+    struct strbuf text = {0};
+    strbuf_addf(&text, "[%s]", orders);
+    json_t *list = json_loads(strbuf_text(&text), 0, NULL);
+    INVARIANT(json_is_array(list));
+    size_t ix;
+    const json_t *order;
+    json_array_foreach(list, ix, order)
+    {
+        change_order(world, order);
+    }
+    world_turns_notify(world, false);
+    json_decref(list);
+    strbuf_release(&text);
+}
+
 static void change_move(struct world *world, const json_t *move)
 {
     struct board_row *row = find_row(world, (uint64_t)get_int(move, "token"));

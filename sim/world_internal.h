@@ -479,6 +479,8 @@ void world_board_release(struct world *world);
 char *world_board_turn(struct world *world, bool scheduler, const char *text);
 /* The end of an attempt was recorded. */
 void world_board_end(struct world *world, uint64_t token);
+/* A batch has orders: objects of JSON, separated by commas. */
+void world_board_assign(struct world *world, const char *orders);
 /* An operator wants a worker to drain. */
 void world_board_drain(struct world *world, const char *name);
 /* A worker without work makes no turns until it is notified, so that the world

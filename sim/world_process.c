@@ -91,6 +91,15 @@ static struct worker *own_worker(const struct world_process *process)
     return process->world->workers[process->worker]->worker;
 }
 
+static void
+on_offer(void *ctx, const struct work_order *order, struct strbuf *out)
+{
+    struct world_process *process = ctx;
+    if (process->roster != NULL && !dies(process, DEATH_ODDS)) {
+        roster_offer(process->roster, order, out);
+    }
+}
+
 static void on_assign(void *ctx, const struct work_order *order)
 {
     struct world_process *process = ctx;
@@ -198,6 +207,7 @@ static const struct engine_world table = {
     .now_ns = on_now,
     .wall_ns = on_wall,
     .write = on_write,
+    .offer = on_offer,
     .assign = on_assign,
     .want = on_want,
     .tell = on_tell,
@@ -219,6 +229,7 @@ static void apply(struct world_process *process)
         process->commits++;
         world->streak = 0;
         world_check_applied(world, process);
+        world_board_assign(world, strbuf_text(&process->batch->orders));
     }
 }
 
@@ -498,6 +509,9 @@ void world_process_written(struct world_process *process)
     INVARIANT(process->applied);
     process->batch = NULL;
     process->publishing = process->apply_err == ERR_OK;
+    if (process->publishing && process->roster != NULL) {
+        roster_written(process->roster);
+    }
     engine_written(process->engine,
                    process->apply_err,
                    process->apply_diag.text);

@@ -528,12 +528,13 @@ struct work_id assign_id(const struct engine *engine,
 
 enum err assign_session(struct engine *engine,
                         const struct session *session,
+                        struct strbuf *offer_out,
                         struct diag *diag)
 {
     const struct engine_run *run = &engine->runs[session->run];
     const struct plan_task *task = &run->plan->tasks[session->task];
     session_check(engine, session);
-    INVARIANT(session->phase == SESSION_ASSIGNED && session->asked);
+    INVARIANT(offer_out != NULL || session->phase == SESSION_ASSIGNED);
     struct making making = {
         .engine = engine,
         .session = session,
@@ -585,7 +586,9 @@ enum err assign_session(struct engine *engine,
     INVARIANT(order.want != WORK_RUN || order.folder != NULL);
     INVARIANT(order.git.member_count == 0 ||
               order.git.member_count == session->task_count);
-    if (err == ERR_OK) {
+    if (err == ERR_OK && offer_out != NULL) {
+        engine->world->offer(engine->ctx, &order, offer_out);
+    } else if (err == ERR_OK) {
         engine->world->assign(engine->ctx, &order);
     }
     release(&making);

@@ -51,6 +51,12 @@ struct engine_world {
     int64_t (*wall_ns)(void *ctx);
     /* Begin to write; engine_written() is called later, not from within. */
     void (*write)(void *ctx, const struct store_batch *batch);
+    /* Append the order to a batch that is about to be written, and gives it to
+     * a worker; or append nothing: it is assigned after that. Such an order is
+     * not reported on before the batch is written. NULL: nothing is appended.*/
+    void (*offer)(void *ctx,
+                  const struct work_order *order,
+                  struct strbuf *out);
     /* Hand an order to the worker, which replies by engine_reported(), possibly
      * from within this call. */
     void (*assign)(void *ctx, const struct work_order *order);

@@ -34,10 +34,11 @@ struct session {
     uint32_t task_count;
     uint32_t slot; /* from 1; 0: unknown */
     enum session_phase phase;
-    bool begun; /* the store has it as running */
-    bool asked; /* our worker has it */
-    bool told;  /* ... and its `want` */
-    bool broke; /* the budget of its task does not suffice */
+    bool begun;   /* the store has it as running */
+    bool offered; /* the batch that is written gives it to a worker */
+    bool asked;   /* our worker has it */
+    bool told;    /* ... and its `want` */
+    bool broke;   /* the budget of its task does not suffice */
     enum work_want want;
     char *refusal;         /* why it is not started, or NULL */
     struct work_mark mark; /* the worker's */
@@ -437,7 +438,11 @@ void session_count_tasks(const struct engine *engine, struct session *session);
 void session_check(const struct engine *engine, const struct session *session);
 /* Ask the worker for its state. */
 void session_ask(struct engine *engine, struct session *session);
-/* Hand it to the worker. */
+/* Append its order to the batch that is about to be written, if that can be. */
+void session_offer(struct engine *engine,
+                   struct session *session,
+                   struct strbuf *out);
+/* The batch is written: hand it to the worker, unless the batch did. */
 void session_assign(struct engine *engine, struct session *session);
 /* Send `want` to the worker. */
 void session_want(struct engine *engine, struct session *session);
@@ -469,9 +474,11 @@ enum { ASSIGN_NAME_BYTES = 16 };
 struct work_id assign_id(const struct engine *engine,
                          const struct session *session,
                          char name[ASSIGN_NAME_BYTES]);
-/* ERR_INVALID: no order can ever be created for it. */
+/* Offer it, if `offer_out` is not NULL: see struct engine_world. ERR_INVALID:
+ * no order can ever be created for it. */
 enum err assign_session(struct engine *engine,
                         const struct session *session,
+                        struct strbuf *offer_out,
                         struct diag *diag);
 void assign_program(struct engine *engine,
                     const struct program *program,

@@ -144,6 +144,9 @@ static void write_done(uv_work_t *work, int status)
     if (sign && failed) {
         leave(loop, loop->write_err, loop->write_diag.text);
     }
+    if (!sign && loop->write_err == ERR_OK && loop->roster != NULL) {
+        roster_written(loop->roster);
+    }
     if (!sign || (failed && next != NULL)) {
         engine_written(loop->engine, loop->write_err, loop->write_diag.text);
     } else if (next != NULL) {
@@ -160,6 +163,15 @@ static void world_write(void *ctx, const struct store_batch *batch)
     } else {
         INVARIANT(loop->batch == &loop->sign);
         loop->next = batch;
+    }
+}
+
+static void
+world_offer(void *ctx, const struct work_order *order, struct strbuf *out)
+{
+    struct loop *loop = ctx;
+    if (loop->roster != NULL) {
+        roster_offer(loop->roster, order, out);
     }
 }
 
@@ -256,6 +268,7 @@ static const struct engine_world world = {
     .now_ns = world_now_ns,
     .wall_ns = world_wall_ns,
     .write = world_write,
+    .offer = world_offer,
     .assign = world_assign,
     .want = world_want,
     .tell = world_tell,

@@ -687,10 +687,34 @@ static void conclude_elsewhere(struct engine *engine,
     strbuf_release(&end.reason);
 }
 
+void session_offer(struct engine *engine,
+                   struct session *session,
+                   struct strbuf *out)
+{
+    struct strbuf ignored = {0};
+    struct diag diag = {0};
+    session_check(engine, session);
+    INVARIANT(session->phase == SESSION_STARTING && !session->offered);
+    if (session->want == WORK_RUN &&
+        mark_is_same_boot(&session->mark, &engine->mark) &&
+        !caps_is_broke(engine, session->run, session->task, &ignored)) {
+        size_t before = out->len;
+        /* What fails here fails again in session_assign(). */
+        (void)!assign_session(engine, session, out, &diag);
+        session->offered = out->len > before;
+    }
+    strbuf_release(&ignored);
+}
+
 void session_assign(struct engine *engine, struct session *session)
 {
     session_check(engine, session);
     INVARIANT(session->phase == SESSION_STARTING);
+    if (session->offered) {
+        session->phase = SESSION_ASSIGNED;
+        session->asked = true;
+        return;
+    }
     if (!mark_is_same_boot(&session->mark, &engine->mark)) {
         /* Its row is of an earlier boot: it does not run, and must not. It will
          * be claimed again. */
@@ -710,7 +734,7 @@ void session_assign(struct engine *engine, struct session *session)
     session->told = session->want != WORK_RUN;
     uint64_t token = session->token;
     struct diag diag = {0};
-    if (assign_session(engine, session, &diag) != ERR_OK) {
+    if (assign_session(engine, session, NULL, &diag) != ERR_OK) {
         session = session_find(engine, token);
         INVARIANT(session != NULL); /* no worker has it */
         mem_set_text(&session->refusal, diag.text);
@@ -831,6 +855,7 @@ void engine_reported(struct engine *engine, const struct work_report *report)
         if (session->phase != SESSION_STARTING || session->asked) {
             session->phase = SESSION_STARTING;
             session->asked = false;
+            session->offered = false;
             session->tell_ns = SCHED_NEVER;
             start_later(engine, session);
             engine->changed = true;

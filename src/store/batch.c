@@ -22,6 +22,7 @@ void store_batch_release(struct store_batch *batch)
     INVARIANT(batch->count <= batch->capacity);
     mem_free(batch->changes);
     arena_release(&batch->texts);
+    strbuf_release(&batch->orders);
     *batch = (struct store_batch){0};
 }
 
@@ -33,6 +34,7 @@ void store_batch_clear(struct store_batch *batch)
     }
     INVARIANT(batch->count <= batch->capacity);
     arena_release(&batch->texts);
+    strbuf_clear(&batch->orders);
     batch->count = 0;
 }
 

@@ -12,6 +12,7 @@
 #define STORE_BATCH_H
 
 #include "base/arena.h"
+#include "base/strbuf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -316,6 +317,9 @@ struct store_batch {
     uint32_t count;
     uint32_t capacity;
     struct arena texts;
+    /* Orders for workers, which go with the changes: objects of JSON, separated
+     * by commas. Only for a store that other machines use. */
+    struct strbuf orders;
 };
 
 /* Free its memory; the batch is then empty. */

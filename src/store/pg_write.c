@@ -65,6 +65,9 @@ static const struct {
     "DELETE FROM work USING attempt WHERE work.token = attempt.token"          \
     " AND attempt.token = ANY ($1::int8[]) AND attempt.over"
 
+/* Orders for workers. */
+#define WORK_ADD "SELECT scheduler_assign($1::json)"
+
 /* --- collecting --------------------------------------------------------- */
 
 /* Rows from now on come after all rows before. */
@@ -239,10 +242,11 @@ static enum err prepare_all(struct pg_store *store, struct diag *diag)
     }
     sent = sent && prepare(store, "head_set", HEAD_SET) &&
            prepare(store, "work_drop", WORK_DROP) &&
+           prepare(store, "work_add", WORK_ADD) &&
            PQpipelineSync(store->link.conn) != 0;
     strbuf_release(&name);
     strbuf_release(&sql);
-    return sent ? read_results(store, ARRAY_COUNT(written) + 2, NULL, diag)
+    return sent ? read_results(store, ARRAY_COUNT(written) + 3, NULL, diag)
                 : pg_fail(&store->link, NULL, diag);
 }
 
@@ -326,6 +330,29 @@ static bool send_head(struct pg_store *store, const struct store_info *info)
                                0) != 0;
 }
 
+/* Send the orders of a batch, if it has any. */
+static bool send_orders(struct pg_store *store, uint32_t *sent)
+{
+    const struct store_batch *batch = store->base.batch;
+    if (batch == NULL || batch->orders.len == 0) {
+        return true;
+    }
+    struct strbuf text = {0};
+    strbuf_addf(&text, "[%s]", strbuf_text(&batch->orders));
+    struct pg_params params = {0};
+    pg_add_text(&params, strbuf_text(&text));
+    ++*sent;
+    bool good = PQsendQueryPrepared(store->link.conn,
+                                    "work_add",
+                                    params.count,
+                                    params.values,
+                                    NULL,
+                                    NULL,
+                                    0) != 0;
+    strbuf_release(&text);
+    return good;
+}
+
 /* Every row must have fitted. */
 static enum err check_rows(const struct pg_store *store,
                            const int64_t *rows,
@@ -355,7 +382,7 @@ static enum err send_batch(struct pg_store *store,
 {
     struct strbuf name = {0};
     uint32_t count = 0;
-    int64_t *rows = mem_zalloc(2 * (size_t)store->group_count + 2, 8);
+    int64_t *rows = mem_zalloc(2 * (size_t)store->group_count + 3, 8);
     bool begin = !store->open;
     bool sent = PQenterPipelineMode(store->link.conn) != 0;
     if (begin && sent) {
@@ -374,7 +401,7 @@ static enum err send_batch(struct pg_store *store,
         sent = send_group(store, &store->groups[ix], &name, &count);
     }
     if (info != NULL && sent) {
-        sent = send_head(store, info);
+        sent = send_orders(store, &count) && send_head(store, info);
         count++;
     }
     sent = sent && PQpipelineSync(store->link.conn) != 0;

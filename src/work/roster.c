@@ -5,6 +5,7 @@
  *   ASKED   an earlier scheduler may have assigned it: the next turn tells
  *   NEW     it has no row yet, because no worker has a free slot, or because no
  *           turn was made since
+ *   OFFERED a batch of the scheduler that is being written has its row
  *   PLACED  the row of a worker
  *
  * What was said in a turn counts as said when its result is heard. A repeated
@@ -30,7 +31,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum phase { JOB_ASKED, JOB_NEW, JOB_PLACED };
+enum phase { JOB_ASKED, JOB_NEW, JOB_OFFERED, JOB_PLACED };
 
 struct job {
     uint64_t token;
@@ -43,6 +44,7 @@ struct job {
     char *messages; /* to be said */
     enum phase phase;
     enum work_want want;
+    uint64_t turn;     /* the last one before a batch had its row */
     bool known;        /* this process has its order, or had it */
     bool begun;        /* it was reported as started before this process */
     bool want_due;     /* `want` is to be said */
@@ -415,6 +417,9 @@ bool roster_has_news(const struct roster *roster)
     }
     for (uint32_t ix = 0; ix < roster->job_count; ix++) {
         const struct job *job = &roster->jobs[ix];
+        if (job->phase == JOB_OFFERED) {
+            continue; /* what is said of it may come before its row */
+        }
         if (job->phase == JOB_ASKED || (job->want_due && !job->want_said) ||
             (job->messages != NULL && !job->message_said) ||
             (job->phase == JOB_NEW && !job->said &&
@@ -439,6 +444,52 @@ static void say_order(struct jsonw *json, struct job *job, struct post *post)
     jsonw_text(json, "instance", post->instance);
     jsonw_text(json, "body", job->body);
     jsonw_object_end(json);
+}
+
+void roster_offer(struct roster *roster,
+                  const struct work_order *order,
+                  struct strbuf *out)
+{
+    INVARIANT(find(roster, order->id.token) == NULL);
+    INVARIANT(order->want == WORK_RUN);
+    bool waits = !roster->heard || roster->failed;
+    for (uint32_t ix = 0; ix < roster->job_count && !waits; ix++) {
+        waits = roster->jobs[ix].phase == JOB_NEW; /* it comes first */
+    }
+    if (waits) {
+        return;
+    }
+    count_used(roster);
+    struct job *job = add(roster, &order->id);
+    mem_set_text(&job->label, order->where.label);
+    mem_set_text(&job->near, order->where.near);
+    struct post *post = choose(roster, job);
+    if (post == NULL) {
+        release_job(job);
+        roster->job_count--;
+        return;
+    }
+    struct strbuf body = {0};
+    wire_add_order(&body, order);
+    job->body = body.text;
+    job->known = true;
+    strbuf_adds(out, out->len > 0 ? "," : "");
+    struct jsonw json = {.out = out};
+    job->phase = JOB_NEW;
+    say_order(&json, job, post);
+    job->said = false; /* no turn has it */
+    job->phase = JOB_OFFERED;
+}
+
+void roster_written(struct roster *roster)
+{
+    for (uint32_t ix = 0; ix < roster->job_count; ix++) {
+        struct job *job = &roster->jobs[ix];
+        if (job->phase == JOB_OFFERED) {
+            job->phase = JOB_PLACED;
+            job->turn = roster->turn;
+        }
+    }
 }
 
 /* Say the orders that fit, oldest first. Return how many there are. */
@@ -519,7 +570,7 @@ static uint32_t say_wants(struct roster *roster, struct jsonw *json)
     jsonw_array(json, "wants");
     for (uint32_t ix = 0; ix < roster->job_count; ix++) {
         struct job *job = &roster->jobs[ix];
-        if (job->want_due) {
+        if (job->want_due && job->phase != JOB_OFFERED) {
             job->want_said = true;
             count++;
             jsonw_object(json, NULL);
@@ -532,7 +583,8 @@ static uint32_t say_wants(struct roster *roster, struct jsonw *json)
     jsonw_array(json, "tells");
     for (uint32_t ix = 0; ix < roster->job_count; ix++) {
         struct job *job = &roster->jobs[ix];
-        if (job->messages != NULL && job->phase != JOB_NEW) {
+        if (job->messages != NULL && job->phase != JOB_NEW &&
+            job->phase != JOB_OFFERED) {
             job->message_said = true;
             count++;
             jsonw_object(json, NULL);
@@ -726,7 +778,8 @@ static void hear_missing(struct roster *roster)
 {
     for (uint32_t ix = roster->job_count; ix > 0; ix--) {
         struct job *job = &roster->jobs[ix - 1];
-        if (job->seen || job->phase == JOB_NEW) {
+        if (job->seen || job->phase == JOB_NEW || job->phase == JOB_OFFERED ||
+            job->turn == roster->turn) {
             continue;
         }
         if (job->begun || job->started) {
@@ -752,7 +805,7 @@ static void hear_rows(struct roster *roster, const json_t *array)
         uint64_t token =
             (uint64_t)json_integer_value(json_object_get(row, "token"));
         struct job *job = find(roster, token);
-        if (job != NULL) {
+        if (job != NULL && job->phase != JOB_OFFERED) {
             hear_row(roster, job, row);
         }
     }

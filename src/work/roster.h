@@ -55,6 +55,14 @@ void roster_free(struct roster *roster);
 
 /* As those of worker.h, for sessions. */
 void roster_assign(struct roster *roster, const struct work_order *order);
+/* Append an order as a batch has it, and take it; nothing: no worker has a free
+ * slot, or other orders come first. After roster_written() the batch is in the
+ * store; until then nothing is said or reported of it. */
+void roster_offer(struct roster *roster,
+                  const struct work_order *order,
+                  struct strbuf *out);
+void roster_written(struct roster *roster);
+
 void roster_ask(struct roster *roster,
                 const struct work_id *id,
                 bool begun,

@@ -310,6 +310,102 @@ static void a_failed_turn_is_repeated(void **state)
     strbuf_release(&workers);
 }
 
+static void offer(struct fixture *fixture, uint64_t token, struct strbuf *out)
+{
+    roster_offer(fixture->roster,
+                 &(struct work_order){
+                     .id = {token, NONCE, "run", "task", "1"},
+                     .folder = "/",
+                     .shell = "true",
+                 },
+                 out);
+}
+
+static void nothing_is_said_of_an_offer_before_it_is_written(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    struct strbuf out = {0};
+    static const char row[] =
+        "{\"token\":1,\"worker\":\"a\",\"state\":\"ended\",\"report\":"
+        "\"{\\\"token\\\":1,\\\"type\\\":\\\"lost\\\"}\"}";
+    add_worker(&workers, "a", "a,any", 1, "up", true);
+    turn(fixture, &workers, "", "");
+    offer(fixture, 1, &out);
+    assert_non_null(strstr(strbuf_text(&out), "\"worker\":\"a\""));
+    roster_want(fixture->roster, 1, WORK_STOP);
+    assert_false(roster_has_news(fixture->roster));
+    turn(fixture, &workers, row, "");
+    assert_true(says(fixture, "\"orders\":[]"));
+    assert_true(says(fixture, "\"wants\":[]"));
+    assert_string_equal(strbuf_text(&fixture->reports), "");
+    roster_written(fixture->roster);
+    assert_true(roster_has_news(fixture->roster));
+    turn(fixture, &workers, row, "");
+    assert_true(says(fixture, "\"want\":\"stop\""));
+    assert_string_equal(strbuf_text(&fixture->reports), "1 lost;");
+    strbuf_release(&workers);
+    strbuf_release(&out);
+}
+
+static void an_offer_is_not_missed_by_a_turn_that_began_before(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    struct strbuf out = {0};
+    struct diag diag = {0};
+    add_worker(&workers, "a", "a,any", 2, "up", true);
+    turn(fixture, &workers, "", "");
+    offer(fixture, 1, &out);
+    strbuf_clear(&fixture->said);
+    roster_say(fixture->roster, &fixture->said);
+    roster_written(fixture->roster);
+    static const char result[] =
+        "{\"lease_ms\":1000,\"workers\":[],\"rows\":[],\"asks\":[]}";
+    assert_int_equal(roster_hear(fixture->roster, result, &diag), ERR_OK);
+    assert_string_equal(strbuf_text(&fixture->reports), "");
+    turn(fixture, &workers, "", "");
+    assert_string_equal(strbuf_text(&fixture->reports), "1 unknown;");
+    strbuf_release(&workers);
+    strbuf_release(&out);
+}
+
+static void offers_are_made_only_of_free_slots_in_turn(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    struct strbuf out = {0};
+    struct diag diag = {0};
+    offer(fixture, 1, &out); /* it knows no worker yet */
+    add_worker(&workers, "a", "a,any", 1, "up", true);
+    turn(fixture, &workers, "", "");
+    assert_int_equal(roster_hear(fixture->roster, NULL, &diag), ERR_OK);
+    offer(fixture, 1, &out); /* the store may be another one by now */
+    turn(fixture, &workers, "", "");
+    assign(fixture, 1, NULL, NULL);
+    offer(fixture, 2, &out); /* the first one comes first */
+    assert_int_equal(out.len, 0);
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"a\",\"state\":\"assigned\"}",
+         "");
+    offer(fixture, 2, &out); /* it has the slot */
+    assert_int_equal(out.len, 0);
+    strbuf_clear(&workers);
+    add_worker(&workers, "a", "a,any", 3, "up", true);
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"a\",\"state\":\"assigned\"}",
+         "");
+    offer(fixture, 2, &out);
+    offer(fixture, 3, &out);
+    offer(fixture, 4, &out); /* those have the rest */
+    assert_non_null(strstr(strbuf_text(&out), "},{\"token\":3"));
+    assert_null(strstr(strbuf_text(&out), "\"token\":4"));
+    strbuf_release(&workers);
+    strbuf_release(&out);
+}
+
 static void no_worker_is_lost_soon_after_an_outage(void **state)
 {
     struct fixture *fixture = *state;
@@ -412,6 +508,9 @@ int main(void)
         CASE(work_stays_near_its_checkout),
         CASE(what_nobody_accepted_moves_to_another_worker),
         CASE(a_failed_turn_is_repeated),
+        CASE(nothing_is_said_of_an_offer_before_it_is_written),
+        CASE(an_offer_is_not_missed_by_a_turn_that_began_before),
+        CASE(offers_are_made_only_of_free_slots_in_turn),
         CASE(no_worker_is_lost_soon_after_an_outage),
         CASE(work_of_an_earlier_scheduler_is_found),
         CASE(what_was_not_placed_is_withdrawn_at_once),

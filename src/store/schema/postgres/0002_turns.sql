@@ -113,7 +113,8 @@ BEGIN
 END
 $$;
 
--- A worker accepts what it has room for; returns the tokens.
+-- A worker accepts what it has room for; returns the tokens. While the store
+-- is quiet, sessions may run that it has forgotten: nothing starts.
 CREATE FUNCTION worker_accept(said json) RETURNS json
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
@@ -123,7 +124,8 @@ BEGIN
         UPDATE work SET state = 'accepted', report = said ->> 'mark'
         WHERE token IN (SELECT token FROM work WHERE worker = said ->> 'name'
             AND instance = said ->> 'instance' AND state = 'assigned'
-            AND want = 'run'
+            AND want = 'run' AND clock_timestamp() >=
+                (SELECT quiet_until FROM scheduler)
             ORDER BY token LIMIT (said ->> 'room')::bigint FOR UPDATE)
         RETURNING token
     ) SELECT json_agg(token) INTO accepted FROM new;
@@ -274,15 +276,13 @@ BEGIN
 END
 $$;
 
--- Wake the workers that a turn of a scheduler concerns; all of them if it
--- names none, as the first turn.
+-- Wake the workers that a turn of a scheduler concerns, besides its orders; all
+-- of them if it names none, as the first turn.
 CREATE FUNCTION scheduler_wake(said json) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     PERFORM pg_notify('sluice_workers', x.worker) FROM (
-        SELECT worker FROM json_to_recordset(said -> 'orders')
-            AS o(worker text)
-        UNION SELECT worker FROM json_to_recordset(said -> 'moves')
+        SELECT worker FROM json_to_recordset(said -> 'moves')
             AS m(worker text)
         UNION SELECT work.worker FROM json_to_recordset(said -> 'wants')
             AS w(token bigint) JOIN work ON work.token = w.token
@@ -292,9 +292,28 @@ BEGIN
             AS a(number bigint) JOIN ask ON ask.number = a.number
             WHERE ask.worker IS NOT NULL
     ) AS x;
-    IF NOT FOUND THEN
+    IF NOT FOUND AND json_array_length(said -> 'orders') = 0 THEN
         NOTIFY sluice_workers;
     END IF;
+END
+$$;
+
+-- Orders for workers, a list: they come with the batch that has their claims,
+-- or with a turn.
+CREATE FUNCTION scheduler_assign(orders json) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO work (token, nonce, worker, instance, body, want, state)
+        SELECT x.token, x.nonce, x.worker, x.instance, x.body, 'run', 'assigned'
+        FROM json_to_recordset(orders) AS x(token bigint, nonce text,
+            worker text, instance text, body text)
+        ON CONFLICT (token) DO UPDATE SET nonce = excluded.nonce,
+            worker = excluded.worker, instance = excluded.instance,
+            body = excluded.body, want = 'run', messages = NULL,
+            state = 'assigned', report = NULL
+            WHERE work.nonce <> excluded.nonce;
+    PERFORM pg_notify('sluice_workers', x.worker) FROM (SELECT DISTINCT worker
+        FROM json_to_recordset(orders) AS o(worker text)) AS x;
 END
 $$;
 
@@ -309,15 +328,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    INSERT INTO work (token, nonce, worker, instance, body, want, state)
-        SELECT x.token, x.nonce, x.worker, x.instance, x.body, 'run', 'assigned'
-        FROM json_to_recordset(said -> 'orders') AS x(token bigint, nonce text,
-            worker text, instance text, body text)
-        ON CONFLICT (token) DO UPDATE SET nonce = excluded.nonce,
-            worker = excluded.worker, instance = excluded.instance,
-            body = excluded.body, want = 'run', messages = NULL,
-            state = 'assigned', report = NULL
-            WHERE work.nonce <> excluded.nonce;
+    PERFORM scheduler_assign(said -> 'orders');
     UPDATE work SET worker = x.worker, instance = x.instance,
         state = 'assigned'
         FROM json_to_recordset(said -> 'moves') AS x(token bigint,
