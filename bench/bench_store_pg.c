@@ -235,7 +235,7 @@ static void scheduler_turn(struct bench *bench, uint32_t from, uint32_t to)
         jsonw_array_end(&json);
     }
     jsonw_object_end(&json);
-    turn(&bench->scheduler, "SELECT scheduler_turn($1::json)", &said);
+    turn(&bench->scheduler, "SELECT scheduler_turn($1::jsonb)", &said);
     strbuf_release(&said);
 }
 
@@ -271,7 +271,7 @@ worker_turn(struct bench *bench, uint32_t from, uint32_t to, const char *state)
         jsonw_array_end(&json);
     }
     jsonw_object_end(&json);
-    turn(&bench->worker, "SELECT worker_turn($1::json)", &said);
+    turn(&bench->worker, "SELECT worker_turn($1::jsonb)", &said);
     strbuf_release(&said);
 }
 
@@ -289,7 +289,7 @@ static void open_turns(struct bench *bench)
                 "{\"name\":\"w\",\"instance\":\"i\",\"fresh\":true,"
                 "\"home\":\"h\",\"host\":\"h\",\"boot_id\":\"b\",\"labels\":"
                 "\"w,any\",\"slots\":1000,\"proto\":1,\"version\":\"1\"}");
-    turn(&bench->worker, "SELECT worker_turn($1::json)", &said);
+    turn(&bench->worker, "SELECT worker_turn($1::jsonb)", &said);
     strbuf_release(&said);
 }
 

@@ -563,14 +563,15 @@ static json_t *scheduler_turn(struct world *world, const json_t *said)
     const struct world_board *board = world->board;
     json_t *out = json_object();
     bool changes = json_object_get(said, "changes") != NULL;
-    for (uint32_t ix = 0; ix < board->worker_count && !changes; ix++) {
-        changes = is_late(world, &board->workers[ix]);
+    bool patient = json_object_get(said, "patient") != NULL;
+    for (uint32_t ix = 0; ix < board->worker_count && !patient; ix++) {
+        changes = changes || is_late(world, &board->workers[ix]);
     }
     if (changes && !scheduler_change(world, said)) {
         (void)json_object_set_new(out, "superseded", json_true());
         return out;
     }
-    if (changes && json_object_get(said, "patient") == NULL) {
+    if (changes && !patient) {
         scheduler_lose(world);
     }
     (void)json_object_set_new(out, "asks", json_array());

@@ -50,5 +50,5 @@ BEGIN
     -- Workers.
     EXECUTE format('GRANT SELECT ON version TO %I', worker);
     EXECUTE format('GRANT SELECT (id) ON scheduler TO %I', worker);
-    EXECUTE format('GRANT EXECUTE ON FUNCTION worker_turn(json) TO %I', worker);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION worker_turn(jsonb) TO %I', worker);
 END $roles$;

@@ -5,7 +5,8 @@
  * then adds the answer. Notifications only wake; both sides also look.
  *
  * A request that was not taken can be withdrawn, and then never is: so its fate
- * is known when nobody listens any more.
+ * is known when nobody listens any more. The row need not be on disk before it
+ * is taken: a crash of the server forgets it together with its client.
  */
 #include "store/pg_internal.h"
 
@@ -45,7 +46,8 @@ static enum err send_row(struct pg_store *store,
                " SELECT false, $2, $1 FROM scheduler"
                " WHERE listens AND lease_until >="
                " clock_timestamp() RETURNING number)"
-               " SELECT number, pg_notify('" PG_TO_SCHEDULER "', '') FROM new",
+               " SELECT number, pg_notify('" PG_TO_SCHEDULER "', ''),"
+               " set_config('synchronous_commit', 'off', true) FROM new",
                &params,
                &err,
                diag);

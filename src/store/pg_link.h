@@ -86,6 +86,13 @@ PGresult *pg_run(struct pg_link *link,
                  enum err *err_out,
                  struct diag *diag);
 
+/* The same for a prepared statement. */
+PGresult *pg_run_prepared(struct pg_link *link,
+                          const char *name,
+                          const struct pg_params *params,
+                          enum err *err_out,
+                          struct diag *diag);
+
 /* The same for statements without a result. `rows_out`: how many rows were
  * changed; or NULL. */
 MUST_USE enum err pg_do(struct pg_link *link,

@@ -66,7 +66,7 @@ static const struct {
     " AND attempt.token = ANY ($1::int8[]) AND attempt.over"
 
 /* Orders for workers. */
-#define WORK_ADD "SELECT scheduler_assign($1::json)"
+#define WORK_ADD "SELECT scheduler_assign($1::jsonb)"
 
 /* --- collecting --------------------------------------------------------- */
 

@@ -100,6 +100,7 @@ struct crew {
     bool registered;
     bool draining;
     bool leaving; /* this turn says that it is gone */
+    bool saying;  /* a turn is under way */
     bool over;
     bool taken; /* the name was another's at the last try */
     bool news;  /* the scheduler wants to know of a change */
@@ -472,13 +473,16 @@ void crew_request(struct crew *crew,
 
 bool crew_has_news(const struct crew *crew)
 {
-    bool news = crew->news || (crew->draining && crew->job_count == 0);
+    bool saying = crew->saying; /* what it says is no news */
+    bool news = crew->news || (crew->draining && crew->job_count == 0 &&
+                               !(saying && crew->leaving));
     for (uint32_t ix = 0; ix < crew->job_count && !news; ix++) {
         const struct job *job = &crew->jobs[ix];
-        news = !job->orphan && job->next > job->state;
+        news = !job->orphan && job->next > job->state &&
+               !(saying && job->said == job->next);
     }
     for (uint32_t ix = 0; ix < crew->ask_count && !news; ix++) {
-        news = crew->asks[ix].number == 0;
+        news = crew->asks[ix].number == 0 && !(saying && crew->asks[ix].said);
     }
     return news;
 }
@@ -516,9 +520,21 @@ static void add_mark(struct strbuf *out, const struct crew *crew)
     wire_add_report(out, &report, NULL);
 }
 
+/* How many slots are in use, after this turn. */
+static uint32_t count_used(const struct crew *crew)
+{
+    uint32_t count = 0;
+    for (uint32_t ix = 0; ix < crew->job_count; ix++) {
+        const struct job *job = &crew->jobs[ix];
+        count += job->over && job->next == ROW_ENDED ? 0 : 1;
+    }
+    return count;
+}
+
 static void say_self(struct crew *crew, struct jsonw *json)
 {
     const struct crew_options *options = &crew->options;
+    uint32_t used = count_used(crew);
     crew->leaving = crew->draining && crew->job_count == 0 &&
                     crew->ask_count == 0 && crew->registered;
     jsonw_text(json, "name", options->name);
@@ -534,11 +550,10 @@ static void say_self(struct crew *crew, struct jsonw *json)
         jsonw_bool(json, "news", true);
         crew->news = false;
     }
-    if (!crew->draining && crew->trouble[0] == '\0' &&
-        crew->job_count < options->slots) {
+    if (!crew->draining && crew->trouble[0] == '\0' && used < options->slots) {
         struct strbuf mark = {0};
         add_mark(&mark, crew);
-        jsonw_int(json, "room", options->slots - crew->job_count);
+        jsonw_int(json, "room", options->slots - used);
         jsonw_text(json, "mark", strbuf_text(&mark));
         strbuf_release(&mark);
     }
@@ -645,6 +660,7 @@ void crew_say(struct crew *crew, struct strbuf *out)
 {
     struct jsonw json = {.out = out};
     INVARIANT(crew->worker != NULL && !crew->over);
+    crew->saying = true;
     jsonw_object(&json, NULL);
     say_self(crew, &json);
     say_moves(crew, &json);
@@ -797,7 +813,7 @@ hear_row(struct crew *crew, const json_t *row, const json_t *accepted)
         return;
     }
     job->seen = true;
-    job->state = state > job->state ? state : job->state;
+    job->state = state; /* less: a crash of the server forgot a report */
     obey(crew, job, row);
 }
 
@@ -948,6 +964,7 @@ enum err crew_hear(struct crew *crew,
                    int64_t since_ns,
                    struct diag *diag)
 {
+    crew->saying = false;
     if (text == NULL) {
         crew->news = true; /* it may not have been heard */
         return ERR_OK;

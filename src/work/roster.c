@@ -408,6 +408,22 @@ static void count_used(struct roster *roster)
 
 /* --- saying ------------------------------------------------------------- */
 
+/* Begin the next object of a list, which is left out if it has none. */
+static void next_item(struct jsonw *json, const char *list, uint32_t *count)
+{
+    if ((*count)++ == 0) {
+        jsonw_array(json, list);
+    }
+    jsonw_object(json, NULL);
+}
+
+static void end_list(struct jsonw *json, uint32_t count)
+{
+    if (count > 0) {
+        jsonw_array_end(json);
+    }
+}
+
 bool roster_has_news(const struct roster *roster)
 {
     for (uint32_t ix = 0; ix < roster->answer_count; ix++) {
@@ -430,6 +446,7 @@ bool roster_has_news(const struct roster *roster)
     return false;
 }
 
+/* Say the members of an order. */
 static void say_order(struct jsonw *json, struct job *job, struct post *post)
 {
     INVARIANT(job->body != NULL && job->phase == JOB_NEW);
@@ -437,13 +454,11 @@ static void say_order(struct jsonw *json, struct job *job, struct post *post)
     mem_set_text(&job->worker, post->name);
     mem_set_text(&job->instance, post->instance);
     job->said = true;
-    jsonw_object(json, NULL);
     jsonw_int(json, "token", (int64_t)job->token);
     jsonw_text(json, "nonce", job->nonce);
     jsonw_text(json, "worker", post->name);
     jsonw_text(json, "instance", post->instance);
     jsonw_text(json, "body", job->body);
-    jsonw_object_end(json);
 }
 
 void roster_offer(struct roster *roster,
@@ -475,8 +490,10 @@ void roster_offer(struct roster *roster,
     job->known = true;
     strbuf_adds(out, out->len > 0 ? "," : "");
     struct jsonw json = {.out = out};
+    jsonw_object(&json, NULL);
     job->phase = JOB_NEW;
     say_order(&json, job, post);
+    jsonw_object_end(&json);
     job->said = false; /* no turn has it */
     job->phase = JOB_OFFERED;
 }
@@ -496,7 +513,6 @@ void roster_written(struct roster *roster)
 static uint32_t say_orders(struct roster *roster, struct jsonw *json)
 {
     uint32_t count = 0;
-    jsonw_array(json, "orders");
     for (uint64_t after = 0;;) {
         struct job *next = NULL;
         for (uint32_t ix = 0; ix < roster->job_count; ix++) {
@@ -512,11 +528,12 @@ static uint32_t say_orders(struct roster *roster, struct jsonw *json)
         after = next->token;
         struct post *post = choose(roster, next);
         if (post != NULL) {
+            next_item(json, "orders", &count);
             say_order(json, next, post);
-            count++;
+            jsonw_object_end(json);
         }
     }
-    jsonw_array_end(json);
+    end_list(json, count);
     return count;
 }
 
@@ -524,7 +541,6 @@ static uint32_t say_orders(struct roster *roster, struct jsonw *json)
 static uint32_t say_moves(struct roster *roster, struct jsonw *json)
 {
     uint32_t count = 0;
-    jsonw_array(json, "moves");
     for (uint32_t ix = 0; ix < roster->job_count; ix++) {
         struct job *job = &roster->jobs[ix];
         struct post *post = choose_again(roster, job);
@@ -532,15 +548,14 @@ static uint32_t say_moves(struct roster *roster, struct jsonw *json)
             continue;
         }
         post->used += strcmp(post->name, job->worker) != 0 ? 1 : 0;
-        count++;
-        jsonw_object(json, NULL);
+        next_item(json, "moves", &count);
         jsonw_int(json, "token", (int64_t)job->token);
         jsonw_text(json, "from_worker", job->worker);
         jsonw_text(json, "worker", post->name);
         jsonw_text(json, "instance", post->instance);
         jsonw_object_end(json);
     }
-    jsonw_array_end(json);
+    end_list(json, count);
     return count;
 }
 
@@ -549,67 +564,67 @@ static uint32_t say_moves(struct roster *roster, struct jsonw *json)
 static uint32_t say_recalls(struct roster *roster, struct jsonw *json)
 {
     uint32_t count = 0;
-    jsonw_array(json, "recalls");
     for (uint32_t ix = 0; ix < roster->job_count; ix++) {
         const struct job *job = &roster->jobs[ix];
         if (!job->known && is_stranded(roster, job)) {
-            count++;
-            jsonw_object(json, NULL);
+            next_item(json, "recalls", &count);
             jsonw_int(json, "token", (int64_t)job->token);
             jsonw_text(json, "from_worker", job->worker);
             jsonw_object_end(json);
         }
     }
-    jsonw_array_end(json);
+    end_list(json, count);
     return count;
 }
 
 static uint32_t say_wants(struct roster *roster, struct jsonw *json)
 {
     uint32_t count = 0;
-    jsonw_array(json, "wants");
     for (uint32_t ix = 0; ix < roster->job_count; ix++) {
         struct job *job = &roster->jobs[ix];
         if (job->want_due && job->phase != JOB_OFFERED) {
             job->want_said = true;
-            count++;
-            jsonw_object(json, NULL);
+            next_item(json, "wants", &count);
             jsonw_int(json, "token", (int64_t)job->token);
             jsonw_text(json, "want", wants[job->want]);
             jsonw_object_end(json);
         }
     }
-    jsonw_array_end(json);
-    jsonw_array(json, "tells");
+    end_list(json, count);
+    return count;
+}
+
+static uint32_t say_tells(struct roster *roster, struct jsonw *json)
+{
+    uint32_t count = 0;
     for (uint32_t ix = 0; ix < roster->job_count; ix++) {
         struct job *job = &roster->jobs[ix];
         if (job->messages != NULL && job->phase != JOB_NEW &&
             job->phase != JOB_OFFERED) {
             job->message_said = true;
-            count++;
-            jsonw_object(json, NULL);
+            next_item(json, "tells", &count);
             jsonw_int(json, "token", (int64_t)job->token);
             jsonw_text(json, "text", job->messages);
             jsonw_object_end(json);
         }
     }
-    jsonw_array_end(json);
+    end_list(json, count);
     return count;
 }
 
 static uint32_t say_answers(struct roster *roster, struct jsonw *json)
 {
-    jsonw_array(json, "answers");
+    uint32_t count = 0;
     for (uint32_t ix = 0; ix < roster->answer_count; ix++) {
         struct answer *answer = &roster->answers[ix];
         answer->said = true;
-        jsonw_object(json, NULL);
+        next_item(json, "answers", &count);
         jsonw_int(json, "number", (int64_t)answer->number);
         jsonw_text(json, "answer", answer->json);
         jsonw_object_end(json);
     }
-    jsonw_array_end(json);
-    return roster->answer_count;
+    end_list(json, count);
+    return count;
 }
 
 void roster_say(struct roster *roster, struct strbuf *out)
@@ -623,7 +638,11 @@ void roster_say(struct roster *roster, struct strbuf *out)
     count += say_moves(roster, &json);
     count += say_recalls(roster, &json);
     count += say_wants(roster, &json);
+    count += say_tells(roster, &json);
     count += say_answers(roster, &json);
+    if (!roster->heard) {
+        jsonw_bool(&json, "first", true);
+    }
     if (count > 0 || !roster->heard) {
         jsonw_bool(&json, "changes", true);
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between two turns the loop polls the socket for notifications; during one the
- * connection belongs to the thread. A connection that fails is made anew by the
- * next turn, which comes after a pause.
+ * The loop polls the socket, for notifications and for the result of a turn. A
+ * turn without a connection makes one first; that can take long, and is done in
+ * a thread, to which the connection belongs then. A connection that fails is
+ * made anew by the next turn, which comes after a pause.
  */
 #include "work/turns.h"
 
@@ -19,14 +20,15 @@
 
 struct turns {
     struct turns_options options;
-    char *sql;
-    char *listen;
+    char *begin; /* of a connection */
     struct pg_link link;
     uv_timer_t timer;
-    uv_poll_t *poll; /* NULL: during a turn */
+    uv_poll_t *poll; /* NULL: no connection, or the thread has it */
     uv_work_t work;
     bool busy;
-    bool wanted; /* another turn, after this one */
+    bool sent;        /* the turn under way was sent by the loop ... */
+    PGresult *result; /* ... and what has come of its result */
+    bool wanted;      /* another turn, after this one */
     bool closing;
     uint64_t listening; /* number of the connection that does */
     struct strbuf said;
@@ -48,7 +50,7 @@ static enum err make_turn(struct turns *turns, struct diag *diag)
     struct pg_link *link = &turns->link;
     enum err err = pg_link_need(link, diag);
     if (err == ERR_OK && turns->listening != link->number) {
-        err = pg_do(link, turns->listen, NULL, NULL, diag);
+        err = pg_do(link, turns->begin, NULL, NULL, diag);
         turns->listening = err == ERR_OK ? link->number : 0;
     }
     if (err != ERR_OK) {
@@ -56,7 +58,7 @@ static enum err make_turn(struct turns *turns, struct diag *diag)
     }
     struct pg_params params = {0};
     pg_add_text(&params, strbuf_text(&turns->said));
-    PGresult *result = pg_run(link, turns->sql, &params, &err, diag);
+    PGresult *result = pg_run_prepared(link, "turn", &params, &err, diag);
     if (err == ERR_OK && PQntuples(result) == 1) {
         turns->heard = mem_strdup(pg_text(result, 0, 0));
     } else if (err == ERR_OK) {
@@ -91,42 +93,13 @@ static void set_timer(struct turns *turns, int64_t in_ns)
     must(uv_timer_start(&turns->timer, on_timer, in_ms, 0));
 }
 
-/* Take the notifications that have come; false: the connection is lost. */
-static bool take_notifications(struct turns *turns, bool *any_out)
-{
-    *any_out = false;
-    PGconn *conn = turns->link.conn;
-    INVARIANT(!turns->busy && conn != NULL);
-    if (PQconsumeInput(conn) == 0) {
-        return false;
-    }
-    PGnotify *notify;
-    const char *name = turns->options.name;
-    while ((notify = PQnotifies(conn)) != NULL) {
-        bool all = name == NULL || notify->extra[0] == '\0';
-        *any_out = *any_out || all || strcmp(notify->extra, name) == 0;
-        PQfreemem(notify);
-    }
-    return true;
-}
-
-static void on_readable(uv_poll_t *poll, int status, int events)
-{
-    struct turns *turns = poll->data;
-    (void)events;
-    bool any = false;
-    if (status != 0 || !take_notifications(turns, &any) || any) {
-        begin(turns); /* which also notices a lost connection */
-    }
-}
-
 static void free_handle(uv_handle_t *handle)
 {
     mem_free(handle);
 }
 
-/* Stop polling. The handle goes, because the thread may close its descriptor,
- * whose number then may be another file's. */
+/* Stop polling. The handle goes, because the descriptor may be closed next, and
+ * its number then may be another file's. */
 static void stop_polling(struct turns *turns)
 {
     if (turns->poll != NULL) {
@@ -135,41 +108,31 @@ static void stop_polling(struct turns *turns)
     }
 }
 
-static void start_polling(struct turns *turns)
+/* Take the notifications that have come; true: there was one for this client.
+ */
+static bool take_notifications(struct turns *turns)
 {
-    INVARIANT(turns->poll == NULL && !turns->busy);
-    int fd = turns->link.conn != NULL ? PQsocket(turns->link.conn) : -1;
-    if (fd < 0) {
-        return;
+    bool any = false;
+    PGnotify *notify;
+    const char *name = turns->options.name;
+    while ((notify = PQnotifies(turns->link.conn)) != NULL) {
+        bool all = name == NULL || notify->extra[0] == '\0';
+        any = any || all || strcmp(notify->extra, name) == 0;
+        PQfreemem(notify);
     }
-    uv_poll_t *poll = mem_zalloc(1, sizeof(*poll));
-    if (uv_poll_init(turns->options.uv, poll, fd) != 0) {
-        mem_free(poll); /* the timer does without it */
-        return;
-    }
-    poll->data = turns;
-    turns->poll = poll;
-    must(uv_poll_start(poll, UV_READABLE, on_readable));
+    return any;
 }
 
-static void on_done(uv_work_t *work, int status)
+/* The turn is over, with its result or its error. */
+static void finish(struct turns *turns)
 {
-    struct turns *turns = work->data;
-    INVARIANT(status == 0 && turns->busy);
+    INVARIANT(turns->busy && (turns->err == ERR_OK) == (turns->heard != NULL));
     turns->busy = false;
     char *heard = turns->heard;
     turns->heard = NULL;
-    if (turns->closing) {
-        mem_free(heard);
-        return;
+    if (turns->link.conn != NULL && take_notifications(turns)) {
+        turns->wanted = true; /* it came along with the result */
     }
-    /* Some came along with the result. If the connection is lost, libpq closes
-     * its descriptor: polling that would abort the loop. */
-    bool any = false;
-    if (turns->link.conn != NULL && take_notifications(turns, &any)) {
-        start_polling(turns);
-    }
-    turns->wanted = turns->wanted || any;
     turns->options.hear(turns->options.ctx,
                         heard,
                         turns->since_ns,
@@ -186,20 +149,152 @@ static void on_done(uv_work_t *work, int status)
     }
 }
 
+/* The connection has failed during a turn of the loop, or has its result. */
+static void finish_sent(struct turns *turns, bool lost)
+{
+    PGresult *result = turns->result;
+    INVARIANT(turns->sent);
+    turns->sent = false;
+    turns->result = NULL;
+    turns->err = ERR_OK;
+    turns->why = (struct diag){0};
+    if (!lost && PQresultStatus(result) == PGRES_TUPLES_OK &&
+        PQntuples(result) == 1) {
+        turns->heard = mem_strdup(pg_text(result, 0, 0));
+    } else {
+        stop_polling(turns); /* what follows may close the descriptor */
+        turns->err = pg_fail(&turns->link, lost ? NULL : result, &turns->why);
+        pg_link_drop(&turns->link);
+    }
+    PQclear(result);
+    finish(turns);
+}
+
+static void on_late(uv_timer_t *timer)
+{
+    finish_sent(timer->data, true);
+}
+
+static void on_ready(uv_poll_t *poll, int status, int events);
+
+/* Send what is left; false: the connection is lost. */
+static bool flush(struct turns *turns)
+{
+    int left = PQflush(turns->link.conn);
+    int events = UV_READABLE | (left > 0 ? UV_WRITABLE : 0);
+    if (left < 0) {
+        return false;
+    }
+    must(uv_poll_start(turns->poll, events, on_ready));
+    return true;
+}
+
+/* Read what has come of the result; false: the connection is lost. */
+static bool read_result(struct turns *turns, bool *whole_out)
+{
+    PGconn *conn = turns->link.conn;
+    if (PQconsumeInput(conn) == 0) {
+        return false;
+    }
+    *whole_out = false;
+    while (!*whole_out && PQisBusy(conn) == 0) {
+        PGresult *result = PQgetResult(conn);
+        *whole_out = result == NULL;
+        if (turns->result == NULL) {
+            turns->result = result;
+        } else {
+            PQclear(result); /* the first counts */
+        }
+    }
+    return true;
+}
+
+static void on_ready(uv_poll_t *poll, int status, int events)
+{
+    struct turns *turns = poll->data;
+    bool good = status == 0;
+    if (!turns->sent) {
+        good = good && PQconsumeInput(turns->link.conn) != 0;
+        if (!good || take_notifications(turns)) {
+            begin(turns); /* which also notices a lost connection */
+        }
+        return;
+    }
+    bool whole = false;
+    if (good && (events & UV_WRITABLE) != 0) {
+        good = flush(turns);
+    }
+    good = good && read_result(turns, &whole);
+    if (!good || whole) {
+        finish_sent(turns, !good);
+    }
+}
+
+static void start_polling(struct turns *turns)
+{
+    INVARIANT(turns->poll == NULL && !turns->sent);
+    int fd = turns->link.conn != NULL ? PQsocket(turns->link.conn) : -1;
+    if (fd < 0) {
+        return;
+    }
+    uv_poll_t *poll = mem_zalloc(1, sizeof(*poll));
+    if (uv_poll_init(turns->options.uv, poll, fd) != 0) {
+        mem_free(poll); /* the thread and the timer do without it */
+        return;
+    }
+    poll->data = turns;
+    turns->poll = poll;
+    must(uv_poll_start(poll, UV_READABLE, on_ready));
+}
+
+static void on_done(uv_work_t *work, int status)
+{
+    struct turns *turns = work->data;
+    INVARIANT(status == 0 && turns->busy);
+    if (turns->closing) {
+        turns->busy = false;
+        mem_free(turns->heard);
+        turns->heard = NULL;
+        return;
+    }
+    /* If the connection is lost, libpq closes its descriptor: polling that
+     * would abort the loop. */
+    if (turns->link.conn != NULL && PQconsumeInput(turns->link.conn) != 0) {
+        start_polling(turns);
+    }
+    finish(turns);
+}
+
 static void begin(struct turns *turns)
 {
     if (turns->busy || turns->closing) {
         turns->wanted = true;
         return;
     }
-    stop_polling(turns);
-    must(uv_timer_stop(&turns->timer));
     turns->busy = true;
     turns->wanted = false;
     strbuf_clear(&turns->said);
     turns->options.say(turns->options.ctx, &turns->said);
-    turns->work.data = turns;
-    must(uv_queue_work(turns->options.uv, &turns->work, work, on_done));
+    if (turns->poll == NULL) {
+        must(uv_timer_stop(&turns->timer));
+        turns->work.data = turns;
+        must(uv_queue_work(turns->options.uv, &turns->work, work, on_done));
+        return;
+    }
+    const char *said = strbuf_text(&turns->said);
+    turns->since_ns = clock_boot_ns();
+    turns->sent = true;
+    must(uv_timer_start(&turns->timer, on_late, PG_WAIT_MS, 0));
+    if (PQsendQueryPrepared(turns->link.conn,
+                            "turn",
+                            1,
+                            &said,
+                            NULL,
+                            NULL,
+                            0) == 0 ||
+        !flush(turns)) {
+        finish_sent(turns, true);
+    }
 }
 
 void turns_wake(struct turns *turns)
@@ -214,11 +309,6 @@ void turns_set_pause(struct turns *turns, int64_t pause_ns)
 {
     INVARIANT(pause_ns > 0);
     turns->options.pause_ns = pause_ns;
-}
-
-bool turns_is_busy(const struct turns *turns)
-{
-    return turns->busy;
 }
 
 /* --- set-up ------------------------------------------------------------- */
@@ -236,11 +326,11 @@ enum err turns_open(struct turns **out,
         return err;
     }
     struct strbuf text = {0};
-    strbuf_addf(&text, "SELECT %s($1::json)", options->function);
-    turns->sql = text.text;
-    text = (struct strbuf){0};
-    strbuf_addf(&text, "LISTEN %s", options->channel);
-    turns->listen = text.text;
+    strbuf_addf(&text,
+                "PREPARE turn (jsonb) AS SELECT %s($1); LISTEN %s",
+                options->function,
+                options->channel);
+    turns->begin = text.text;
     must(uv_timer_init(options->uv, &turns->timer));
     turns->timer.data = turns;
     set_timer(turns, 0);
@@ -253,6 +343,11 @@ void turns_close(struct turns *turns)
     if (turns != NULL && !turns->closing) {
         turns->closing = true;
         stop_polling(turns);
+        if (turns->sent) {
+            turns->sent = false;
+            turns->busy = false;
+            PQclear(turns->result);
+        }
         uv_close((uv_handle_t *)&turns->timer, NULL);
     }
 }
@@ -263,8 +358,7 @@ void turns_free(struct turns *turns)
         INVARIANT(turns->closing && !turns->busy);
         pg_link_release(&turns->link);
         strbuf_release(&turns->said);
-        mem_free(turns->sql);
-        mem_free(turns->listen);
+        mem_free(turns->begin);
         mem_free(turns);
     }
 }

@@ -4,9 +4,9 @@
  * PostgreSQL, on libuv.
  *
  * A turn is one transaction: a JSON object goes to a function of the store, and
- * another comes back. One turn is made at a time, in a thread, so the loop
- * never waits for the store. Turns follow each other after a pause, and at once
- * after a notification or turns_wake().
+ * another comes back. One turn is made at a time, and the loop never waits for
+ * the store. Turns follow each other after a pause, and at once after a
+ * notification or turns_wake().
  */
 #ifndef WORK_TURNS_H
 #define WORK_TURNS_H
@@ -51,10 +51,7 @@ void turns_wake(struct turns *turns);
 /* Set the longest time between two turns, from the end of this one on. */
 void turns_set_pause(struct turns *turns, int64_t pause_ns);
 
-/* Whether a turn is under way. */
-bool turns_is_busy(const struct turns *turns);
-
-/* Close it: a turn under way is waited for, and not heard. Run the loop before
+/* Close it: a turn under way is not heard. Run the loop before
  * freeing it. NULL is allowed in both. */
 void turns_close(struct turns *turns);
 void turns_free(struct turns *turns);

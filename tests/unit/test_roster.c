@@ -163,10 +163,10 @@ static void an_order_waits_for_a_worker_with_its_label(void **state)
     assign(fixture, 1, "gpu", NULL);
     add_worker(&workers, "a", "a,any", 2, "up", true);
     turn(fixture, &workers, "", "");
-    assert_true(says(fixture, "\"orders\":[]"));
+    assert_false(says(fixture, "\"orders\""));
     assert_int_equal(fixture->slots, 2);
     turn(fixture, &workers, "", "");
-    assert_true(says(fixture, "\"orders\":[]"));
+    assert_false(says(fixture, "\"orders\""));
     assert_false(roster_has_news(fixture->roster));
     add_worker(&workers, "b", "b,any,gpu", 1, "up", true);
     turn(fixture, &workers, "", "");
@@ -276,7 +276,7 @@ static void what_nobody_accepted_moves_to_another_worker(void **state)
          &workers,
          "{\"token\":1,\"worker\":\"b\",\"state\":\"lost\"}",
          "");
-    assert_true(says(fixture, "\"moves\":[]"));
+    assert_false(says(fixture, "\"moves\""));
     assert_string_equal(strbuf_text(&fixture->reports), "1 lost;");
     strbuf_release(&workers);
 }
@@ -336,8 +336,8 @@ static void nothing_is_said_of_an_offer_before_it_is_written(void **state)
     roster_want(fixture->roster, 1, WORK_STOP);
     assert_false(roster_has_news(fixture->roster));
     turn(fixture, &workers, row, "");
-    assert_true(says(fixture, "\"orders\":[]"));
-    assert_true(says(fixture, "\"wants\":[]"));
+    assert_false(says(fixture, "\"orders\""));
+    assert_false(says(fixture, "\"wants\""));
     assert_string_equal(strbuf_text(&fixture->reports), "");
     roster_written(fixture->roster);
     assert_true(roster_has_news(fixture->roster));

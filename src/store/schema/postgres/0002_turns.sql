@@ -1,46 +1,58 @@
 -- What a worker and a scheduler do in one transaction each, as functions: one
 -- round trip, and a worker's role needs no right to the tables. docs/machines.md
--- has the protocol. Arguments and results are JSON objects.
+-- has the protocol. Arguments and results are JSON objects. Only what workers
+-- call sets the search path: the others are called with it. They are all in
+-- PL/pgSQL, which plans a statement once: a function in SQL is planned with each
+-- call. Arguments are jsonb, which is parsed once, and not with each look.
 
 -- The last turn of a scheduler that changed something.
 ALTER TABLE scheduler ADD COLUMN turn bigint NOT NULL DEFAULT 0;
 
 -- The lease of a worker, in milliseconds; 0: it never ends.
 CREATE FUNCTION worker_lease_ms() RETURNS bigint
-LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
-    SELECT coalesce(nullif(current_setting('sluice.worker_lease', true), ''),
-        '120000')::bigint
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN coalesce(nullif(current_setting('sluice.worker_lease', true), ''),
+        '120000')::bigint;
+END
 $$;
 
 -- How long after the end of its lease a worker is lost: its shims have that
 -- long to stop their sessions.
 CREATE FUNCTION worker_margin_ms() RETURNS bigint
-LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
-    SELECT coalesce(nullif(current_setting('sluice.worker_margin', true),
-        '')::bigint, worker_lease_ms() / 8)
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN coalesce(nullif(current_setting('sluice.worker_margin', true),
+        '')::bigint, worker_lease_ms() / 8);
+END
 $$;
 
 CREATE FUNCTION worker_lease_end() RETURNS timestamptz
-LANGUAGE sql VOLATILE SET search_path FROM CURRENT AS $$
-    SELECT CASE worker_lease_ms() WHEN 0 THEN 'infinity'
-        ELSE clock_timestamp() + worker_lease_ms() * interval '1 millisecond'
-        END
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    lease bigint := worker_lease_ms();
+BEGIN
+    RETURN CASE lease WHEN 0 THEN 'infinity'
+        ELSE clock_timestamp() + lease * interval '1 millisecond' END;
+END
 $$;
 
 -- Whether the caller may speak for a worker: its login has the name of the
 -- worker, or owns the store. `sluice store roles` gives such logins the right to
 -- make turns, which nobody else has.
 CREATE FUNCTION worker_may(who text) RETURNS boolean
-LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
-    SELECT session_user = who OR pg_has_role(session_user, relowner, 'MEMBER')
-        FROM pg_class WHERE oid = 'worker'::regclass
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN session_user = who OR pg_has_role(session_user, (SELECT relowner
+        FROM pg_class WHERE oid = 'worker'::regclass), 'MEMBER');
+END
 $$;
 
 -- A worker begins: 'ok'; 'taken': another home has the name, and is told to
 -- stop. It takes over the work of the process before; what that has not
 -- accepted only if it speaks the same protocol: else the scheduler moves it.
-CREATE FUNCTION worker_begin(said json) RETURNS text
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+CREATE FUNCTION worker_begin(said jsonb) RETURNS text
+LANGUAGE plpgsql AS $$
 DECLARE
     me worker%ROWTYPE;
 BEGIN
@@ -74,8 +86,8 @@ $$;
 -- A worker renews its lease: 'ok'; 'lost': the scheduler has declared it lost;
 -- 'replaced': another process has its name. It is not gone before its work is:
 -- it may not know yet that it accepted something.
-CREATE FUNCTION worker_renew(said json) RETURNS text
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+CREATE FUNCTION worker_renew(said jsonb) RETURNS text
+LANGUAGE plpgsql AS $$
 DECLARE
     now_is text := said ->> 'state';
 BEGIN
@@ -99,11 +111,11 @@ END
 $$;
 
 -- A worker reports what became of its work.
-CREATE FUNCTION worker_report(said json) RETURNS void
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+CREATE FUNCTION worker_report(said jsonb) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE work SET state = x.to_state, report = x.report
-        FROM json_to_recordset(said -> 'moves') AS x(token bigint,
+        FROM jsonb_to_recordset(said -> 'moves') AS x(token bigint,
             to_state text, report text)
         WHERE work.token = x.token AND work.worker = said ->> 'name'
         AND work.instance = said ->> 'instance'
@@ -115,8 +127,8 @@ $$;
 
 -- A worker accepts what it has room for; returns the tokens. While the store
 -- is quiet, sessions may run that it has forgotten: nothing starts.
-CREATE FUNCTION worker_accept(said json) RETURNS json
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+CREATE FUNCTION worker_accept(said jsonb) RETURNS json
+LANGUAGE plpgsql AS $$
 DECLARE
     accepted json;
 BEGIN
@@ -134,24 +146,26 @@ END
 $$;
 
 -- Logs that a worker keeps in the store, and pieces that somebody wants to see.
-CREATE FUNCTION worker_log(said json) RETURNS void
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+CREATE FUNCTION worker_log(said jsonb) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO log (token, worker, bytes, start, text)
-        SELECT x.token, said ->> 'name', x.bytes, x.start,
-            decode(x.text, 'base64')
-        FROM json_to_recordset(said -> 'logs') AS x(token bigint,
-            bytes bigint, start bigint, text text)
-        JOIN work ON work.token = x.token AND work.worker = said ->> 'name'
-        ON CONFLICT (token) DO UPDATE SET bytes = excluded.bytes,
-            start = excluded.start, text = excluded.text
-            WHERE log.worker = excluded.worker;
-    UPDATE peek SET start = x.start, text = decode(x.text, 'base64'),
-        ended = x.ended
-        FROM json_to_recordset(said -> 'pieces') AS x(token bigint,
-            start bigint, text text, ended boolean)
-        WHERE peek.token = x.token AND peek.worker = said ->> 'name';
-    IF FOUND THEN
+    IF said -> 'logs' IS NOT NULL THEN
+        INSERT INTO log (token, worker, bytes, start, text)
+            SELECT x.token, said ->> 'name', x.bytes, x.start,
+                decode(x.text, 'base64')
+            FROM jsonb_to_recordset(said -> 'logs') AS x(token bigint,
+                bytes bigint, start bigint, text text)
+            JOIN work ON work.token = x.token AND work.worker = said ->> 'name'
+            ON CONFLICT (token) DO UPDATE SET bytes = excluded.bytes,
+                start = excluded.start, text = excluded.text
+                WHERE log.worker = excluded.worker;
+    END IF;
+    IF said -> 'pieces' IS NOT NULL THEN
+        UPDATE peek SET start = x.start, text = decode(x.text, 'base64'),
+            ended = x.ended
+            FROM jsonb_to_recordset(said -> 'pieces') AS x(token bigint,
+                start bigint, text text, ended boolean)
+            WHERE peek.token = x.token AND peek.worker = said ->> 'name';
         NOTIFY sluice_answer;
     END IF;
 END
@@ -159,8 +173,8 @@ $$;
 
 -- Requests of the sessions of a worker: their numbers, and the answers to
 -- earlier ones.
-CREATE FUNCTION worker_ask(said json) RETURNS json
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+CREATE FUNCTION worker_ask(said jsonb) RETURNS json
+LANGUAGE plpgsql AS $$
 DECLARE
     asked json;
     answers json;
@@ -169,7 +183,7 @@ BEGIN
         INSERT INTO ask (session, worker, token, who, request)
         SELECT true, work.worker, work.token, x.one ->> 'who',
             x.one ->> 'request'
-        FROM json_array_elements(said -> 'asks') WITH ORDINALITY AS x(one, at)
+        FROM jsonb_array_elements(said -> 'asks') WITH ORDINALITY AS x(one, at)
         JOIN work ON work.token = (x.one ->> 'token')::bigint
             AND work.worker = said ->> 'name'
             AND work.instance = said ->> 'instance'
@@ -180,7 +194,7 @@ BEGIN
         NOTIFY sluice_scheduler;
     END IF;
     WITH old AS (
-        DELETE FROM ask USING json_array_elements_text(said -> 'waits') AS x(n)
+        DELETE FROM ask USING jsonb_array_elements_text(said -> 'waits') AS x(n)
         WHERE number = x.n::bigint AND worker = said ->> 'name'
         AND (answer IS NOT NULL OR taken < (SELECT epoch FROM scheduler))
         RETURNING number, answer
@@ -191,9 +205,12 @@ BEGIN
 END
 $$;
 
--- One turn of a worker: it says what it did, and sees what it is to do.
-CREATE FUNCTION worker_turn(said json) RETURNS json
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+-- One turn of a worker: it says what it did, and sees what it is to do. Only
+-- what it accepts must be on disk when it hears of it. A crash of the server that
+-- forgets a report makes the worker say it again; and once a scheduler has stored
+-- what follows from a report, the report is on disk, too.
+CREATE FUNCTION worker_turn(said jsonb) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     state text;
     me worker%ROWTYPE;
@@ -229,6 +246,9 @@ BEGIN
     IF said -> 'asks' IS NOT NULL OR said -> 'waits' IS NOT NULL THEN
         asks := worker_ask(said);
     END IF;
+    IF accepted::text = '[]' AND NOT (said ->> 'fresh')::boolean THEN
+        PERFORM set_config('synchronous_commit', 'off', true);
+    END IF;
     SELECT * INTO me FROM worker WHERE name = said ->> 'name';
     RETURN json_build_object('state', 'ok', 'wanted', me.wanted,
         'gone', me.state = 'gone',
@@ -244,21 +264,26 @@ BEGIN
             'messages', w.messages, 'report', w.report,
             'body', CASE WHEN k.t IS NULL THEN w.body END) ORDER BY w.token),
             '[]'::json)
-            FROM work w LEFT JOIN json_array_elements_text(said -> 'knows')
+            FROM work w LEFT JOIN jsonb_array_elements_text(said -> 'knows')
                 AS k(t) ON k.t::bigint = w.token
             WHERE w.worker = me.name AND w.instance = me.instance
             AND w.state IN ('accepted', 'started')));
 END
 $$;
 
--- It has the rights of the owner.
-REVOKE ALL ON FUNCTION worker_turn(json) FROM PUBLIC;
+-- It has the rights of the owner: the caller must not put tables of its own
+-- before those of the store.
+REVOKE ALL ON FUNCTION worker_turn(jsonb) FROM PUBLIC;
+DO $$ BEGIN
+    EXECUTE format('ALTER FUNCTION worker_turn(jsonb) SET search_path = %I,'
+        ' pg_temp', current_schema());
+END $$;
 
 -- Workers whose lease ended long enough ago are lost, with the work that they
 -- accepted; or one of this name is. These are two statements: the second sees
 -- what a worker accepted in a turn for which the first had to wait.
 CREATE FUNCTION scheduler_lose(who text) RETURNS void
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     gone text[];
     margin interval := worker_margin_ms() * interval '1 millisecond';
@@ -276,36 +301,14 @@ BEGIN
 END
 $$;
 
--- Wake the workers that a turn of a scheduler concerns, besides its orders; all
--- of them if it names none, as the first turn.
-CREATE FUNCTION scheduler_wake(said json) RETURNS void
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    PERFORM pg_notify('sluice_workers', x.worker) FROM (
-        SELECT worker FROM json_to_recordset(said -> 'moves')
-            AS m(worker text)
-        UNION SELECT work.worker FROM json_to_recordset(said -> 'wants')
-            AS w(token bigint) JOIN work ON work.token = w.token
-        UNION SELECT work.worker FROM json_to_recordset(said -> 'tells')
-            AS t(token bigint) JOIN work ON work.token = t.token
-        UNION SELECT ask.worker FROM json_to_recordset(said -> 'answers')
-            AS a(number bigint) JOIN ask ON ask.number = a.number
-            WHERE ask.worker IS NOT NULL
-    ) AS x;
-    IF NOT FOUND AND json_array_length(said -> 'orders') = 0 THEN
-        NOTIFY sluice_workers;
-    END IF;
-END
-$$;
-
 -- Orders for workers, a list: they come with the batch that has their claims,
 -- or with a turn.
-CREATE FUNCTION scheduler_assign(orders json) RETURNS void
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+CREATE FUNCTION scheduler_assign(orders jsonb) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO work (token, nonce, worker, instance, body, want, state)
         SELECT x.token, x.nonce, x.worker, x.instance, x.body, 'run', 'assigned'
-        FROM json_to_recordset(orders) AS x(token bigint, nonce text,
+        FROM jsonb_to_recordset(orders) AS x(token bigint, nonce text,
             worker text, instance text, body text)
         ON CONFLICT (token) DO UPDATE SET nonce = excluded.nonce,
             worker = excluded.worker, instance = excluded.instance,
@@ -313,14 +316,77 @@ BEGIN
             state = 'assigned', report = NULL
             WHERE work.nonce <> excluded.nonce;
     PERFORM pg_notify('sluice_workers', x.worker) FROM (SELECT DISTINCT worker
-        FROM json_to_recordset(orders) AS o(worker text)) AS x;
+        FROM jsonb_to_recordset(orders) AS o(worker text)) AS x;
+END
+$$;
+
+-- What a scheduler wants changed for work that is assigned, and whom to wake.
+CREATE FUNCTION scheduler_steer(said jsonb) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF said -> 'moves' IS NOT NULL THEN
+        UPDATE work SET worker = x.worker, instance = x.instance,
+            state = 'assigned'
+            FROM jsonb_to_recordset(said -> 'moves') AS x(token bigint,
+                from_worker text, worker text, instance text)
+            WHERE work.token = x.token AND work.state = 'assigned'
+            AND work.worker = x.from_worker;
+        PERFORM pg_notify('sluice_workers', x.worker) FROM (SELECT DISTINCT
+            worker FROM jsonb_to_recordset(said -> 'moves')
+            AS m(worker text)) AS x;
+    END IF;
+    IF said -> 'recalls' IS NOT NULL THEN
+        DELETE FROM work USING jsonb_to_recordset(said -> 'recalls') AS x(
+                token bigint, from_worker text)
+            WHERE work.token = x.token AND work.state = 'assigned'
+            AND work.worker = x.from_worker;
+    END IF;
+    IF said -> 'wants' IS NOT NULL THEN
+        UPDATE work SET want = x.want,
+            state = CASE WHEN x.want <> 'run' AND work.state = 'assigned'
+                THEN 'ended' ELSE work.state END,
+            report = CASE WHEN x.want <> 'run' AND work.state = 'assigned'
+                THEN json_build_object('token', work.token, 'type', 'refused',
+                    'withdrawn', true)::text ELSE work.report END
+            FROM jsonb_to_recordset(said -> 'wants') AS x(token bigint,
+                want text)
+            WHERE work.token = x.token;
+    END IF;
+    IF said -> 'tells' IS NOT NULL THEN
+        UPDATE work SET messages = x.text
+            FROM jsonb_to_recordset(said -> 'tells') AS x(token bigint,
+                text text)
+            WHERE work.token = x.token;
+    END IF;
+    PERFORM pg_notify('sluice_workers', x.worker) FROM (
+        SELECT work.worker FROM jsonb_to_recordset(said -> 'wants')
+            AS w(token bigint) JOIN work ON work.token = w.token
+        UNION SELECT work.worker FROM jsonb_to_recordset(said -> 'tells')
+            AS t(token bigint) JOIN work ON work.token = t.token) AS x;
+END
+$$;
+
+-- The answers of a scheduler to requests; wakes who waits for them.
+CREATE FUNCTION scheduler_answer(answers jsonb) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE ask SET answer = x.answer
+        FROM jsonb_to_recordset(answers) AS x(number bigint, answer text)
+        WHERE ask.number = x.number;
+    IF FOUND THEN
+        NOTIFY sluice_answer;
+    END IF;
+    PERFORM pg_notify('sluice_workers', x.worker) FROM (SELECT DISTINCT
+        ask.worker FROM jsonb_to_recordset(answers) AS a(number bigint)
+        JOIN ask ON ask.number = a.number WHERE ask.worker IS NOT NULL) AS x;
 END
 $$;
 
 -- What a scheduler wants changed; false: it is not the scheduler any more, or
--- it has given up this turn and made another one.
-CREATE FUNCTION scheduler_change(said json) RETURNS boolean
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+-- it has given up this turn and made another one. Its first turn wakes all
+-- workers. Now and then, what nobody waits for any more is removed.
+CREATE FUNCTION scheduler_change(said jsonb) RETURNS boolean
+LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE scheduler SET listens = true, turn = (said ->> 'turn')::bigint
         WHERE epoch = (said ->> 'epoch')::bigint
@@ -328,72 +394,56 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    PERFORM scheduler_assign(said -> 'orders');
-    UPDATE work SET worker = x.worker, instance = x.instance,
-        state = 'assigned'
-        FROM json_to_recordset(said -> 'moves') AS x(token bigint,
-            from_worker text, worker text, instance text)
-        WHERE work.token = x.token AND work.state = 'assigned'
-        AND work.worker = x.from_worker;
-    DELETE FROM work USING json_to_recordset(said -> 'recalls') AS x(
-            token bigint, from_worker text)
-        WHERE work.token = x.token AND work.state = 'assigned'
-        AND work.worker = x.from_worker;
-    UPDATE work SET want = x.want
-        FROM json_to_recordset(said -> 'wants') AS x(token bigint, want text)
-        WHERE work.token = x.token;
-    UPDATE work SET state = 'ended', report = json_build_object('token',
-            work.token, 'type', 'refused', 'withdrawn', true)::text
-        FROM json_to_recordset(said -> 'wants') AS x(token bigint, want text)
-        WHERE work.token = x.token AND x.want <> 'run'
-        AND work.state = 'assigned';
-    UPDATE work SET messages = x.text
-        FROM json_to_recordset(said -> 'tells') AS x(token bigint, text text)
-        WHERE work.token = x.token;
-    UPDATE ask SET answer = x.answer
-        FROM json_to_recordset(said -> 'answers') AS x(number bigint,
-            answer text)
-        WHERE ask.number = x.number;
-    IF FOUND THEN
-        NOTIFY sluice_answer;
+    IF said -> 'orders' IS NOT NULL THEN
+        PERFORM scheduler_assign(said -> 'orders');
     END IF;
-    PERFORM scheduler_wake(said);
+    IF said -> 'moves' IS NOT NULL OR said -> 'recalls' IS NOT NULL
+        OR said -> 'wants' IS NOT NULL OR said -> 'tells' IS NOT NULL THEN
+        PERFORM scheduler_steer(said);
+    END IF;
+    IF said -> 'answers' IS NOT NULL THEN
+        PERFORM scheduler_answer(said -> 'answers');
+    END IF;
+    IF said -> 'first' IS NOT NULL THEN
+        NOTIFY sluice_workers;
+    END IF;
+    IF (said ->> 'turn')::bigint % 100 = 0 THEN
+        DELETE FROM ask WHERE asked < clock_timestamp() - interval '1 hour';
+        DELETE FROM peek WHERE wanted < clock_timestamp() - interval '1 minute';
+    END IF;
     RETURN true;
 END
 $$;
 
 -- One turn of a scheduler, in the same way. Functions that read a setting are
 -- called once, and not for each worker.
-CREATE FUNCTION scheduler_turn(said json) RETURNS json
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+CREATE FUNCTION scheduler_turn(said jsonb) RETURNS json
+LANGUAGE plpgsql AS $$
 DECLARE
     asks json;
     lease bigint := worker_lease_ms();
     margin bigint := worker_margin_ms();
     third interval := lease / 3.0 * interval '1 millisecond';
+    late boolean := said -> 'patient' IS NULL AND EXISTS (SELECT 1 FROM worker
+        WHERE state IN ('up', 'draining') AND lease_until
+            + margin * interval '1 millisecond' < clock_timestamp());
+    asked boolean := EXISTS (SELECT 1 FROM ask WHERE taken IS NULL);
 BEGIN
-    IF said ->> 'changes' IS NOT NULL OR EXISTS (SELECT 1 FROM worker
-        WHERE state IN ('up', 'draining')
-        AND lease_until + margin * interval '1 millisecond'
-            < clock_timestamp())
-        OR EXISTS (SELECT 1 FROM ask WHERE taken IS NULL) THEN
+    IF said -> 'changes' IS NOT NULL OR late OR asked THEN
         IF NOT scheduler_change(said) THEN
             RETURN json_build_object('superseded', true);
         END IF;
-        IF said ->> 'patient' IS NULL THEN
+        IF late THEN
             PERFORM scheduler_lose(NULL);
         END IF;
-        IF said ->> 'lose' IS NOT NULL THEN
-            PERFORM scheduler_lose(said ->> 'lose');
+        IF asked THEN
+            WITH took AS (
+                UPDATE ask SET taken = (said ->> 'epoch')::bigint
+                WHERE taken IS NULL RETURNING *
+            ) SELECT json_agg(json_build_object('number', number, 'session',
+                session, 'worker', worker, 'token', token, 'who', who,
+                'request', request) ORDER BY number) INTO asks FROM took;
         END IF;
-        WITH took AS (
-            UPDATE ask SET taken = (said ->> 'epoch')::bigint
-            WHERE taken IS NULL RETURNING *
-        ) SELECT json_agg(json_build_object('number', number, 'session',
-            session, 'worker', worker, 'token', token, 'who', who, 'request',
-            request) ORDER BY number) INTO asks FROM took;
-        DELETE FROM ask WHERE asked < clock_timestamp() - interval '1 hour';
-        DELETE FROM peek WHERE wanted < clock_timestamp() - interval '1 minute';
     END IF;
     RETURN json_build_object('asks', coalesce(asks, '[]'::json),
         'lease_ms', lease, 'margin_ms', margin,
