@@ -122,12 +122,6 @@ static const struct cli_option options[] = {
 
 /* --- output ------------------------------------------------------------- */
 
-static void print_text(const struct strbuf *text)
-{
-    (void)fwrite(strbuf_text(text), 1, text->len, stdout);
-    (void)fflush(stdout);
-}
-
 /* Add a date unless the event is of the day on which this process started and
  * of the current day. */
 static void add_dated_line(struct run *run, const struct store_event *event)
@@ -162,7 +156,7 @@ static void show_event(struct run *run, const struct store_event *event)
 static void print_lines(struct run *run)
 {
     if (run->lines.len > 0) {
-        print_text(&run->lines);
+        run_end_print(&run->lines);
         strbuf_clear(&run->lines);
     }
 }
@@ -696,9 +690,8 @@ static int conclude(struct run *run)
     }
     struct client_view view;
     struct diag diag = {0};
-    struct store_query query = {.run = run->id};
     int code = CLI_STORE;
-    enum err err = client_look(&view, &run->place, &query, &diag);
+    enum err err = run_end_look(&view, &run->place, run->id, &diag);
     if (err == ERR_OK && engine_run_count(view.engine) == 1) {
         code = run->interrupted                  ? CLI_INTERRUPTED
                : summary_is_done(view.engine, 0) ? CLI_OK
@@ -709,14 +702,14 @@ static int conclude(struct run *run)
         } else if (run->past) {
             past_add_event(&text, view.store, run->id, run->number);
         }
-        print_text(&text);
+        run_end_print(&text);
         if (!run->interrupted) {
             code = run_end_hand_off(&run->place, view.engine, run->json, code);
         }
         if (!run->json) {
             strbuf_clear(&text);
             add_next(&text, run, view.engine);
-            print_text(&text);
+            run_end_print(&text);
         }
         strbuf_release(&text);
     } else {
@@ -751,7 +744,7 @@ static enum err show_update(struct run *run)
     } else if (err == ERR_OK) {
         strbuf_adds(&text, "no change\n");
     }
-    print_text(&text);
+    run_end_print(&text);
     strbuf_release(&text);
     strbuf_release(&update.diff);
     return err;

@@ -4,13 +4,19 @@
 #include "base/jsonw.h"
 #include "cli/cli.h"
 #include "store/event.h"
+#include "store/store.h"
 #include "view/handoff.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* Descriptors of a scheduler beside those of its sessions. */
 enum { OWN_FILES = 48 };
+
+/* How often to look for a run in a store whose server is away, and how long to
+ * wait in between: five minutes. */
+enum { LOOKS = 300, LOOK_US = 1000000 };
 
 void run_end_check_files(struct strbuf *out,
                          const struct engine *engine,
@@ -37,10 +43,28 @@ void run_end_check_files(struct strbuf *out,
                 (long long)cap + OWN_FILES);
 }
 
-static void print_text(const struct strbuf *text)
+void run_end_print(const struct strbuf *text)
 {
     (void)fwrite(strbuf_text(text), 1, text->len, stdout);
     (void)fflush(stdout);
+}
+
+enum err run_end_look(struct client_view *view,
+                      const struct store_place *place,
+                      const char *id,
+                      struct diag *diag)
+{
+    struct store_query query = {.run = id};
+    enum err err = client_look(view, place, &query, diag);
+    for (int tries = 0; tries < LOOKS && store_has_workers(place->address) &&
+                        (err == ERR_BUSY || err == ERR_UNAVAILABLE);
+         tries++) {
+        (void)usleep(LOOK_US);
+        client_view_release(view);
+        *diag = (struct diag){0};
+        err = client_look(view, place, &query, diag);
+    }
+    return err;
 }
 
 int run_end_hand_off(const struct store_place *place,
@@ -58,7 +82,7 @@ int run_end_hand_off(const struct store_place *place,
         strbuf_adds(&text, "\n");
         handoff_add_lines(&text, notes, count);
     }
-    print_text(&text);
+    run_end_print(&text);
     strbuf_release(&text);
     if (code == CLI_OK && handoff_is_troubled(notes, count)) {
         code = CLI_NOT_ALL_DONE;
@@ -93,7 +117,7 @@ int run_end_removed(const char *id,
                     strbuf_text(&line));
         strbuf_release(&line);
     }
-    print_text(&text);
+    run_end_print(&text);
     strbuf_release(&text);
     return cancelled ? CLI_NOT_ALL_DONE : CLI_OK;
 }

@@ -10,8 +10,19 @@
 #include "cli/next.h"
 #include "engine/engine.h"
 #include "store/place.h"
+#include "view/client.h"
 
 #include <stdbool.h>
+
+/* Print a text on standard output, at once. */
+void run_end_print(const struct strbuf *text);
+
+/* Look at a run that is over; if the server of the store is away, wait for it.
+ * Release the view in any case. */
+MUST_USE enum err run_end_look(struct client_view *view,
+                               const struct store_place *place,
+                               const char *id,
+                               struct diag *diag);
 
 /* Append a warning if a scheduler could not watch as many sessions as the cap
  * of a run allows. It still works, but notices late that they have exited. */

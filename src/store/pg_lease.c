@@ -24,7 +24,7 @@
 /* The lease that begins now. */
 #define LEASE_UNTIL                                                            \
     "clock_timestamp() + coalesce(nullif("                                     \
-    "current_setting('sluice.lease', true), ''), '5000')::float8"              \
+    "current_setting('sluice.lease', true), ''), '4000')::float8"              \
     " * interval '1 millisecond'"
 
 /* The recorded connection. Other roles do not see when it began. */

@@ -10,7 +10,7 @@
  * use a store:
  *
  *   sluice.schema        the schema with its tables; default: sluice
- *   sluice.lease         of a scheduler, in ms; default: 5000
+ *   sluice.lease         of a scheduler, in ms; default: 4000
  *   sluice.worker_lease  of a worker, in ms; default: 120000; 0: never ends
  */
 #ifndef STORE_PG_LINK_H

@@ -56,7 +56,7 @@ static const struct {
     " last_event = $4, last_sum = $5, last_command = $6, last_run = $7,"       \
     " writes = $8, beat = clock_timestamp(), lease_until = greatest("          \
     "lease_until, clock_timestamp() + coalesce(nullif("                        \
-    "current_setting('sluice.lease', true), ''), '5000')::float8"              \
+    "current_setting('sluice.lease', true), ''), '4000')::float8"              \
     " * interval '1 millisecond')"                                             \
     " WHERE epoch = $9 AND writes = $8 - 1 AND holder = $10"
 
