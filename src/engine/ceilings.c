@@ -129,7 +129,9 @@ void ceilings_apply(struct engine *engine, uint32_t run)
 
 static void apply_all(struct engine *engine)
 {
-    (void)engine_now(engine);
+    if (engine->world != NULL) {
+        (void)engine_now(engine);
+    }
     for (uint32_t run = 0; run < engine->run_count; run++) {
         ceilings_apply(engine, run);
     }

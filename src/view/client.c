@@ -8,6 +8,7 @@
 #include "engine/loop.h"
 #include "view/session_look.h"
 #include "work/owner.h"
+#include "work/workers.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -219,6 +220,49 @@ enum err client_look(struct client_view *out,
     return client_look_again(out, place, query, NULL, diag);
 }
 
+/* The workers of a store, as the engine wants them. */
+struct crowd {
+    struct engine_worker *workers;
+    uint32_t count;
+    uint32_t capacity;
+    struct arena texts;
+};
+
+static void on_worker(void *ctx, const struct workers_row *row)
+{
+    struct crowd *crowd = ctx;
+    struct strbuf labels = {0};
+    strbuf_addf(&labels,
+                "%s,any%s%s",
+                row->name,
+                row->labels[0] != '\0' ? "," : "",
+                row->labels);
+    MEM_GROW(crowd->workers, crowd->count, crowd->capacity);
+    crowd->workers[crowd->count++] = (struct engine_worker){
+        .labels = arena_strndup(&crowd->texts, labels.text, labels.len),
+        .slots = strcmp(row->state, "up") == 0 ? row->slots : row->used,
+    };
+    strbuf_release(&labels);
+}
+
+/* Tell the engine what the workers of the store offer, if it has any. */
+static enum err look_at_workers(struct engine *engine,
+                                const struct store_place *place,
+                                struct diag *diag)
+{
+    struct crowd crowd = {0};
+    if (!store_has_workers(place->address)) {
+        return ERR_OK;
+    }
+    enum err err = workers_list(place->address, on_worker, &crowd, diag);
+    if (err == ERR_OK) {
+        engine_workers(engine, crowd.workers, crowd.count);
+    }
+    mem_free(crowd.workers);
+    arena_release(&crowd.texts);
+    return err;
+}
+
 enum err client_look_again(struct client_view *out,
                            const struct store_place *place,
                            const struct store_query *query,
@@ -232,6 +276,9 @@ enum err client_look_again(struct client_view *out,
             .spare = spare,
         });
         err = engine_load(out->engine, out->store, query, diag);
+    }
+    if (err == ERR_OK) {
+        err = look_at_workers(out->engine, place, diag);
     }
     return err;
 }

@@ -285,7 +285,8 @@ static void begin(struct turns *turns)
     turns->since_ns = clock_boot_ns();
     turns->sent = true;
     must(uv_timer_start(&turns->timer, on_late, PG_WAIT_MS, 0));
-    if (PQsendQueryPrepared(turns->link.conn,
+    if (PQstatus(turns->link.conn) != CONNECTION_OK ||
+        PQsendQueryPrepared(turns->link.conn,
                             "turn",
                             1,
                             &said,

@@ -223,7 +223,13 @@ class Host:
     def halt(self):
         """Switch it off: all its processes die at once."""
         send(self.init.inner, signal.SIGKILL)
-        self.init.wait()
+
+        def is_off():
+            for process in self.processes:
+                process.alive()  # has its parent wait for it, if that stands
+            return self.init.poll() is not None
+
+        until(is_off, f"the end of {self.name}")
         for process in self.processes:
             process.kill()
 
