@@ -228,7 +228,11 @@ add_sessions(struct strbuf *out, const struct model *model, bool owned)
         add_name(out, slot->task);
         strbuf_addf(out, "attempt %u, ", slot->attempt);
         if (slot->process > 0) {
-            strbuf_addf(out, "pid %lld, ", (long long)slot->process);
+            strbuf_addf(out, "pid %lld", (long long)slot->process);
+            strbuf_addf(out,
+                        "%s%s, ",
+                        slot->worker[0] != '\0' ? " on " : "",
+                        slot->worker);
         }
         strbuf_adds(out, slot->begun ? "" : "starting for ");
         duration_add(out, gone_ns > 0 ? gone_ns : 0);

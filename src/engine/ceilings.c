@@ -105,6 +105,11 @@ static int64_t slots_of(const struct engine *engine, const char *label)
     return engine->has_workers ? sum : LIMIT_NONE;
 }
 
+int64_t engine_worker_slots(const struct engine *engine)
+{
+    return slots_of(engine, NULL);
+}
+
 void ceilings_apply(struct engine *engine, uint32_t run)
 {
     const struct load_run *loaded = engine->runs[run].loaded;

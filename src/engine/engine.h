@@ -188,6 +188,9 @@ void engine_workers(struct engine *engine,
                     const struct engine_worker *workers,
                     uint32_t count);
 
+/* How many sessions all of them can have; LIMIT_NONE: there was no call. */
+int64_t engine_worker_slots(const struct engine *engine);
+
 /*
  * A request, as a JSON object (see engine/request.h for the verbs). The answer
  * comes under `request`, a number of the caller's, when it is durable.

@@ -8,6 +8,7 @@
 #include "work/home.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* --- finding the task --------------------------------------------------- */
 
@@ -186,7 +187,9 @@ bool chain_add_log(struct strbuf *out, const struct chain *chain, uint32_t ix)
                      chain_id(chain, ix),
                      number);
     strbuf_adds(out, "/log");
-    return true;
+    /* Another machine may have it. */
+    return !store_has_workers(chain->glance.place.address) ||
+           access(strbuf_text(out), F_OK) == 0;
 }
 
 /* Mark the tasks whose last attempt was confined. */

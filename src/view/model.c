@@ -120,7 +120,7 @@ static struct model_slot slot_of(const struct glance *glance,
 {
     const struct plan *plan = engine_plan(glance->view.engine, session->run);
     const struct plan_task *task = &plan->tasks[session->task];
-    return (struct model_slot){
+    struct model_slot slot = {
         .token = session->token,
         .task = task->id,
         .class_name = plan->classes[task->class_ix].name,
@@ -136,6 +136,9 @@ static struct model_slot slot_of(const struct glance *glance,
         .held = core_task(glance, session->run, session->task).held,
         .queue = queue_of(glance, session),
     };
+    (void)
+        snprintf(slot.worker, sizeof(slot.worker), "%s", session->mark.worker);
+    return slot;
 }
 
 static void
@@ -602,6 +605,9 @@ static void json_sessions(struct jsonw *json, const struct model *model)
         jsonw_int(json, "attempt", slot->attempt);
         jsonw_int(json, "tasks", slot->more + 1);
         jsonw_int_if(json, "pid", slot->process > 0, slot->process);
+        jsonw_text(json,
+                   "worker",
+                   slot->worker[0] != '\0' ? slot->worker : NULL);
         jsonw_bool(json, "started", slot->begun);
         jsonw_bool(json, "ended", slot->gone);
         jsonw_duration(json, "elapsed_s", gone_ns > 0 ? gone_ns : 0);

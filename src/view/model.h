@@ -65,6 +65,7 @@ struct model_slot {
     int64_t since_ns;    /* wall clock */
     int64_t expected_ns; /* estimated duration */
     int64_t process;     /* pid, for display; 0: unknown */
+    char worker[65];     /* that has it; "": the scheduler's own */
     bool begun;          /* false: it is starting */
     bool gone;           /* its process is known to have exited */
     bool held;

@@ -30,6 +30,7 @@ enum {
     KIND_APPROVAL = 1 << 15,
     KIND_HALTED = 1 << 16,
     KIND_STORE_CAP = 1 << 17,
+    KIND_SLOTS = 1 << 18,
 };
 
 /* All remedies; for each kind in display order. */
@@ -63,6 +64,7 @@ static const struct reasons_remedy remedies[] = {
     {KIND_STORE_CAP,
      "limit --store sessions N",
      "let N sessions of all runs run at once"},
+    {KIND_SLOTS, "workers", "list the workers of the store"},
     {KIND_SNOOZED, "retry TASK", "let it run now"},
     {KIND_EARLY, "retry TASK", "let it start now"},
     {KIND_APPROVAL, "approve TASK", "let it start"},
@@ -155,6 +157,18 @@ add_budget(struct strbuf *out, const struct reason *reason, const char *limit)
     }
 }
 
+/* Append that the workers have no slot for it. */
+static void add_slots(struct strbuf *out, const struct reason *reason)
+{
+    const char *label = reason->limit_label;
+    strbuf_adds(out,
+                reason->max == 0 ? "no worker" : "all slots of the workers");
+    if (label != NULL) {
+        strbuf_addf(out, " with the label %s", label);
+    }
+    strbuf_adds(out, reason->max == 0 ? " is up" : " are in use");
+}
+
 /* Append a reason that involves a limit. */
 static void add_limit(struct strbuf *out, const struct reason *reason)
 {
@@ -170,6 +184,10 @@ static void add_limit(struct strbuf *out, const struct reason *reason)
     } else {
         bool deferred = reason->code == WHY_DEFERRED;
         strbuf_adds(out, deferred ? "deferred: waits for an idle slot, " : "");
+        if (reason->limit_slots) {
+            add_slots(out, reason);
+            return;
+        }
         strbuf_addf(out, "limit %s%s", limit, of_store);
         add_holder(out, reason);
     }
@@ -447,9 +465,10 @@ static unsigned kind_of(const struct reason *reason)
     case WHY_LIMIT:
     case WHY_BEHIND:
     case WHY_DEFERRED:
-        return !is_cap_zero(reason)  ? 0
-               : reason->limit_store ? KIND_STORE_CAP
-                                     : KIND_CAP;
+        return reason->limit_slots && reason->max == 0 ? KIND_SLOTS
+               : !is_cap_zero(reason)                  ? 0
+               : reason->limit_store                   ? KIND_STORE_CAP
+                                                       : KIND_CAP;
     case WHY_USAGE:
         return KIND_USAGE;
     case WHY_STOPPED:

@@ -23,6 +23,8 @@ struct reason {
     const char *limit;
     const char *limit_class; /* class that the limit applies to, or NULL */
     bool limit_store;        /* it holds for all runs of the store */
+    bool limit_slots;        /* it is the number of slots of workers ... */
+    const char *limit_label; /* ... that have this label; NULL: of all */
     bool limit_usd;          /* a budget in dollars */
     bool limit_unpriced;     /* it counts sessions with unknown cost */
     const char *provider;

@@ -320,6 +320,25 @@ static void name_usage(const struct engine *engine,
     }
 }
 
+/* Note whether a limit of the store is what its workers offer. */
+static void name_workers(const struct engine *engine,
+                         const struct load_run *loaded,
+                         struct limit_id limit,
+                         struct reason *reason)
+{
+    for (uint32_t ix = 0; ix < load_label_count(loaded); ix++) {
+        const char *label;
+        if (load_label(loaded, ix, &label).v == limit.v) {
+            reason->limit_slots = true;
+            reason->limit_label = label;
+        }
+    }
+    if (strcmp(reason->limit, "sessions") == 0 &&
+        reason->max == engine_worker_slots(engine)) {
+        reason->limit_slots = true;
+    }
+}
+
 static void name_limit(const struct engine *engine,
                        uint32_t run,
                        const struct why *why,
@@ -335,6 +354,7 @@ static void name_limit(const struct engine *engine,
         reason->limit = load_store_limit_name(loaded, why->limit);
         reason->limit_store = true;
         INVARIANT(reason->limit != NULL);
+        name_workers(engine, loaded, why->limit, reason);
         return;
     }
     const struct plan_limit *of = &engine_plan(engine, run)->limits[limit];
