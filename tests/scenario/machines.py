@@ -226,6 +226,7 @@ class Host:
 
         def is_off():
             for process in self.processes:
+                process.stopped = False
                 process.alive()  # has its parent wait for it, if that stands
             return self.init.poll() is not None
 
