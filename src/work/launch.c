@@ -73,13 +73,18 @@ static void set_all(struct environment *env,
         INVARIANT(strchr(order->env[ix], '=') != NULL);
         env->items[env->count++] = order->env[ix];
     }
+    /* Hooks are the operator's own; sessions and agents see no secrets. */
+    bool trusted = work_is_program(&order->id) && !order->agent;
     if (!work_is_program(&order->id)) {
         set(env, "PWD", order->folder, NULL); /* some programs rely on it */
         set(env, "SLUICE_WORKTREE", order->checkout ? order->folder : "", NULL);
         set(env, "SLUICE_MESSAGES", dir, WORK_MESSAGES);
     }
     set_door(env, launch, order);
-    set(env, "SLUICE_STORE", launch->place->shown, NULL);
+    set(env,
+        "SLUICE_STORE",
+        trusted ? launch->place->address : launch->place->shown,
+        NULL);
     if (order->agent) {
         set(env, "SLUICE_AGENT_HOME", launch->place->home, NULL);
     }
