@@ -297,7 +297,8 @@ static void add_task(struct sched *sched,
     scope_add_task(sched, ix, spec);
 }
 
-/* Make room in each queue for an entry per bin of its shape. */
+/* Make room in each queue for an entry per bin of its shape. The open and the
+ * closed queue have one block: a bin has its entry in one of them. */
 static void reserve_queues(struct sched *sched)
 {
     for (uint32_t ix = 0; ix < sched->shape_count; ix++) {
@@ -309,7 +310,7 @@ static void reserve_queues(struct sched *sched)
         };
         for (uint32_t n = 0; n < ARRAY_COUNT(queues); n++) {
             if (queues[n] != ID_NONE) {
-                ready_queue_reserve(&sched->queues[queues[n]].heap,
+                ready_queue_reserve(sched_block(sched, queues[n]),
                                     shape->bin_count);
             }
         }
@@ -806,7 +807,7 @@ size_t sched_bytes(const struct sched *sched)
     bytes += sched->failure_capacity * sizeof(sched->failures[0]);
     bytes += sched->guard_count * sizeof(sched->guards[0]);
     for (uint32_t ix = 0; ix < sched->queue_count; ix++) {
-        bytes += sched->queues[ix].heap.capacity * sizeof(struct ready_entry);
+        bytes += ready_queue_bytes(&sched->queues[ix].block);
     }
     return bytes + lookahead_bytes(sched->lookahead);
 }

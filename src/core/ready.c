@@ -135,8 +135,10 @@ static uint32_t stamp_of(const void *ctx, uint32_t item)
 
 uint32_t ready_head(struct sched *sched, uint32_t queue)
 {
-    const struct ready_entry *top =
-        ready_queue_top(&sched->queues[queue].heap, stamp_of, sched);
+    const struct ready_entry *top = ready_queue_top(sched_block(sched, queue),
+                                                    sched->queues[queue].end,
+                                                    stamp_of,
+                                                    sched);
     if (top == NULL) {
         return ID_NONE;
     }
@@ -160,8 +162,7 @@ uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape)
         if (head == ID_NONE) {
             continue;
         }
-        const struct ready_key *top =
-            &sched->queues[queues[ix]].heap.entries[0].key;
+        const struct ready_key *top = &sched_entry(sched, queues[ix], 0)->key;
         if (key == NULL || ready_key_before(top, key)) {
             best = head;
             key = top;
@@ -174,23 +175,24 @@ uint32_t ready_head_of_shape(struct sched *sched, const struct shape *shape)
  * Prefetch the best task and its possible successors while other work is done:
  * in a large plan they lie anywhere in memory.
  */
-static void fetch_ahead(const struct sched *sched, const struct queue *queue)
+static void fetch_ahead(const struct sched *sched, uint32_t queue)
 {
     enum { AHEAD = 5 };
-    const struct ready_queue *heap = &queue->heap;
-    uint32_t root = sched_best_of(sched, heap->entries[0].item);
+    uint32_t count = sched_entries(sched, queue);
+    uint32_t root = sched_best_of(sched, sched_entry(sched, queue, 0)->item);
     __builtin_prefetch(&sched->tasks[root]);
     __builtin_prefetch(&sched->tasks[root].own);
-    for (uint32_t ix = 1; ix < AHEAD && ix < heap->count; ix++) {
-        __builtin_prefetch(
-            sched_bin(sched, heap->entries[ix].item / BIN_SIDES));
+    for (uint32_t ix = 1; ix < AHEAD && ix < count; ix++) {
+        uint32_t bin = sched_entry(sched, queue, ix)->item / BIN_SIDES;
+        __builtin_prefetch(sched_bin(sched, bin));
     }
 }
 
 void ready_requeue(struct sched *sched, uint32_t queue)
 {
     struct queue *q = &sched->queues[queue];
-    const struct ready_entry *top = ready_queue_top(&q->heap, stamp_of, sched);
+    const struct ready_entry *top =
+        ready_queue_top(sched_block(sched, queue), q->end, stamp_of, sched);
     uint32_t pool = q->at_pool;
     if (top == NULL) {
         if (pool != ID_NONE) {
@@ -201,7 +203,7 @@ void ready_requeue(struct sched *sched, uint32_t queue)
     if (q->aside) {
         return;
     }
-    fetch_ahead(sched, q);
+    fetch_ahead(sched, queue);
     uint64_t urgency = top->key.middle;
     if (q->lane != ID_NONE) {
         uint32_t best = sched_best_of(sched, top->item);
@@ -280,8 +282,11 @@ static void rekey(struct sched *sched, uint32_t bin, enum bin_side side)
             .item = item_of(bin, side),
             .stamp = b->stamp[side],
         };
-        struct ready_queue *heap = &sched->queues[queue].heap;
-        ready_queue_push(heap, entry, stamp_of, sched);
+        ready_queue_push(sched_block(sched, queue),
+                         sched->queues[queue].end,
+                         entry,
+                         stamp_of,
+                         sched);
         if (entry.key.middle >> 63 != 0) { /* not critical, or not by rank */
             note_length(sched, queue, b->root[side]);
         }
@@ -302,7 +307,8 @@ static void rekey_queue(struct sched *sched, uint32_t queue)
 {
     struct requeued requeued = {sched, queue};
     sched->queues[queue].longest = 0;
-    ready_queue_rekey(&sched->queues[queue].heap,
+    ready_queue_rekey(sched_block(sched, queue),
+                      sched->queues[queue].end,
                       stamp_of,
                       sched,
                       rekeyed,
@@ -440,9 +446,8 @@ uint32_t ready_list_heap(struct sched *sched, uint32_t root)
 
 static void recount_queue(struct sched *sched, uint32_t queue)
 {
-    const struct ready_queue *heap = &sched->queues[queue].heap;
-    for (uint32_t ix = 0; ix < heap->count; ix++) {
-        const struct ready_entry *entry = &heap->entries[ix];
+    for (uint32_t ix = 0; ix < sched_entries(sched, queue); ix++) {
+        const struct ready_entry *entry = sched_entry(sched, queue, ix);
         if (stamp_of(sched, entry->item) == entry->stamp) {
             uint32_t best = sched_best_of(sched, entry->item);
             for (uint32_t n = ready_list_heap(sched, best); n-- > 0;) {

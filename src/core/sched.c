@@ -47,7 +47,7 @@ void sched_free(struct sched *sched)
         return;
     }
     for (uint32_t ix = 0; ix < sched->queue_count; ix++) {
-        ready_queue_release(&sched->queues[ix].heap);
+        ready_queue_release(&sched->queues[ix].block);
     }
     graph_release(&sched->graph);
     limits_release(&sched->limits);
@@ -652,7 +652,7 @@ void sched_heads(const struct sched *sched, sched_head_fn fn, void *ctx)
             continue;
         }
         /* The top entry is live after each pass. */
-        uint32_t best = sched_best_of(sched, queue->heap.entries[0].item);
+        uint32_t best = sched_best_of(sched, sched_entry(sched, ix, 0)->item);
         fn(ctx, (struct task_id){best});
     }
 }

@@ -238,16 +238,18 @@ struct guard {
 };
 
 struct queue {
-    struct ready_queue heap;
-    struct ready_key top; /* key of its best entry, while it is in a pool */
-    uint64_t urgency;     /* its middle word, raised by its lane */
-    uint64_t longest;     /* no entry of a task that is not critical has a
-                             longer path, see ready_rekey_run() */
-    uint32_t sets[2];     /* need sets; ID_NONE in [1]: only one */
-    uint32_t lane;        /* of the groups of its tasks, or ID_NONE */
-    uint32_t at_pool;     /* where it waits; ID_NONE: empty or set aside */
+    struct ready_queue block; /* of its own, or with that of the next queue */
+    struct ready_key top;     /* key of its best entry, while it is in a pool */
+    uint64_t urgency;         /* its middle word, raised by its lane */
+    uint64_t longest;         /* no entry of a task that is not critical has a
+                                 longer path, see ready_rekey_run() */
+    uint32_t sets[2];         /* need sets; ID_NONE in [1]: only one */
+    uint32_t lane;            /* of the groups of its tasks, or ID_NONE */
+    uint32_t at_pool;         /* where it waits; ID_NONE: empty or set aside */
     uint32_t aside_next;
-    bool aside; /* lacks several pools: examined again next pass */
+    uint8_t end; /* enum ready_end; READY_BACK: in the block of the queue
+                    before it */
+    bool aside;  /* lacks several pools: examined again next pass */
 };
 
 struct run {
@@ -604,6 +606,28 @@ static inline struct bin *sched_bin(const struct sched *sched, uint32_t bin)
 {
     return bin % 2 == 0 ? &sched_group(sched, bin / 2)->bin
                         : &sched->bins[bin / 2];
+}
+
+/* Return the block that has the entries of a queue. */
+static inline struct ready_queue *sched_block(const struct sched *sched,
+                                              uint32_t queue)
+{
+    return &sched->queues[queue - sched->queues[queue].end].block;
+}
+
+/* Return the number of entries of a queue, live or not. */
+static inline uint32_t sched_entries(const struct sched *sched, uint32_t queue)
+{
+    return sched_block(sched, queue)->count[sched->queues[queue].end];
+}
+
+/* Return an entry of a queue; entry 0 is its best. */
+static inline const struct ready_entry *
+sched_entry(const struct sched *sched, uint32_t queue, uint32_t ix)
+{
+    return ready_queue_at(sched_block(sched, queue),
+                          sched->queues[queue].end,
+                          ix);
 }
 
 /* Return the best task of a bin's side (a queue item), or ID_NONE. */

@@ -86,6 +86,7 @@ intern_shape(struct sched *sched, struct shape like, uint32_t lane)
     }
     like.open_queue = add_queue(sched, lane, like.needs, ID_NONE);
     like.closed_queue = add_queue(sched, lane, like.needs, like.group_needs);
+    sched->queues[like.closed_queue].end = READY_BACK;
     like.background_queue =
         like.background_needs == ID_NONE
             ? ID_NONE

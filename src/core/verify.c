@@ -208,7 +208,7 @@ static void verify_queues(const struct sched *sched)
     }
     for (uint32_t ix = 0; ix < sched->queue_count; ix++) {
         const struct queue *queue = &sched->queues[ix];
-        INVARIANT(queue->at_pool == ID_NONE || queue->heap.count > 0);
+        INVARIANT(queue->at_pool == ID_NONE || sched_entries(sched, ix) > 0);
         INVARIANT(queue->at_pool == ID_NONE || !queue->aside);
     }
     for (uint32_t ix = 0; ix < sched->limits.pool_count; ix++) {

@@ -253,7 +253,7 @@ static uint32_t first_at(const struct sched *sched, uint32_t pool)
     if (queue == ID_NONE) {
         return ID_NONE;
     }
-    return sched_best_of(sched, sched->queues[queue].heap.entries[0].item);
+    return sched_best_of(sched, sched_entry(sched, queue, 0)->item);
 }
 
 /* Return why a limit lacks units, without the user of the units. */

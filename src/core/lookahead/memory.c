@@ -160,9 +160,10 @@ static void reserve_queues(struct sched *own, const struct sched *real)
     }
     for (uint32_t ix = 0; ix < real->queue_count; ix++) {
         if (ix >= own->queue_count) {
-            own->queues[ix].heap = (struct ready_queue){0};
+            own->queues[ix].block = (struct ready_queue){0};
         }
-        ready_queue_reserve_like(&own->queues[ix].heap, &real->queues[ix].heap);
+        ready_queue_reserve_like(&own->queues[ix].block,
+                                 &real->queues[ix].block);
     }
 }
 
@@ -199,7 +200,7 @@ void lookahead_rollout_release(struct lookahead_rollout *rollout)
 {
     struct sched *own = &rollout->sched;
     for (uint32_t ix = 0; ix < own->queue_count; ix++) {
-        ready_queue_release(&own->queues[ix].heap);
+        ready_queue_release(&own->queues[ix].block);
     }
     mem_free(own->queues);
 #define PART(array, count, capacity) mem_free(own->array);
@@ -231,7 +232,7 @@ size_t lookahead_rollout_bytes(const struct lookahead_rollout *rollout)
     ROLLOUT_COPIED(PART)
 #undef PART
     for (uint32_t ix = 0; ix < own->queue_count; ix++) {
-        bytes += own->queues[ix].heap.capacity * sizeof(struct ready_entry);
+        bytes += ready_queue_bytes(&own->queues[ix].block);
     }
     return bytes;
 }

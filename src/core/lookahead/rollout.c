@@ -27,10 +27,10 @@ static void copy(struct lookahead_rollout *rollout, const struct sched *real)
 #undef PART
     now->queues = own.queues;
     for (uint32_t ix = 0; ix < real->queue_count; ix++) {
-        struct ready_queue heap = now->queues[ix].heap;
+        struct ready_queue block = now->queues[ix].block;
         now->queues[ix] = real->queues[ix];
-        now->queues[ix].heap = heap;
-        ready_queue_copy(&now->queues[ix].heap, &real->queues[ix].heap);
+        now->queues[ix].block = block;
+        ready_queue_copy(&now->queues[ix].block, &real->queues[ix].block);
     }
     struct lookahead *look = &rollout->lookahead;
     const struct lookahead *from = real->lookahead;
