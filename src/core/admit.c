@@ -43,6 +43,15 @@ struct class_id sched_add_class(struct sched *sched,
     return (struct class_id){ix};
 }
 
+/* From now on it is known when sessions started. */
+static void reserve_times(struct sched *sched)
+{
+    if (sched->times == NULL) {
+        sched->times =
+            mem_zalloc(sched->task_capacity, sizeof(sched->times[0]));
+    }
+}
+
 struct run_id sched_add_run(struct sched *sched,
                             const struct sched_run_spec *spec,
                             struct limit_id *first_limit_out)
@@ -81,6 +90,9 @@ struct run_id sched_add_run(struct sched *sched,
     sched->runs[ix].late_pool =
         limits_add_pool(&sched->limits, LIMIT_RUN_POOL, ix);
     lend_add_run(sched, ix);
+    if (spec->policy == SCHED_FAIR || spec->policy == SCHED_LOOKAHEAD) {
+        reserve_times(sched);
+    }
     if (spec->policy == SCHED_LOOKAHEAD) {
         lookahead_add_run(sched, spec->schedules);
     }
@@ -149,15 +161,39 @@ static void reserve_tasks(struct sched *sched, uint32_t total)
     MEM_RESIZE(sched->bin_links, capacity);
     MEM_RESIZE(sched->timer_links, capacity);
     MEM_RESIZE(sched->unmet, capacity);
-    MEM_RESIZE(sched->stuck_needs, capacity);
-    MEM_RESIZE(sched->lend_next, capacity);
     MEM_RESIZE(sched->in_flight, capacity);
     MEM_RESIZE(sched->marks, capacity);
     MEM_RESIZE(sched->stack, capacity);
     MEM_RESIZE(sched->list, capacity);
-    MEM_RESIZE(sched->tally, capacity);
     MEM_RESIZE(sched->doubts, capacity);
-    MEM_RESIZE(sched->touched, capacity);
+    if (sched->times != NULL) {
+        MEM_RESIZE(sched->times, capacity);
+    }
+    if (sched->lend_links != NULL) {
+        MEM_RESIZE(sched->lend_links, capacity);
+    }
+    if (sched->scope_links != NULL) {
+        MEM_RESIZE(sched->scope_links, capacity);
+    }
+}
+
+/* Allocate what only some schedulers need, with all tasks added. */
+static void reserve_side(struct sched *sched,
+                         const struct sched_addition *addition)
+{
+    bool timed = sched->has_wide;
+    for (uint32_t ix = 0;
+         addition->records != NULL && !timed && ix < addition->task_count;
+         ix++) {
+        timed = addition->records[ix].started_ns > 0;
+    }
+    if (timed) {
+        reserve_times(sched);
+    }
+    INVARIANT(sched->touched_count <= sched->special_count);
+    if (sched->special_count > 0) {
+        MEM_RESIZE(sched->touched, sched->special_count);
+    }
 }
 
 static void reserve_groups(struct sched *sched, uint32_t more)
@@ -233,6 +269,15 @@ static bool is_alike(const struct sched_task_spec *a,
            a->use_count == b->use_count && a->last == b->last;
 }
 
+/* Its detail says more about a task. */
+static void make_special(struct sched *sched, uint32_t task)
+{
+    if (sched->tasks[task].special == 0) {
+        sched->tasks[task].special = 1;
+        sched->special_count++;
+    }
+}
+
 /* Add a task; `before` was added just before it, or is NULL. */
 static void add_task(struct sched *sched,
                      uint32_t run,
@@ -282,14 +327,18 @@ static void add_task(struct sched *sched,
         .until_ns = spec->not_before_ns,
     };
     if (spec->last || spec->not_before_ns > 0) {
-        sched->tasks[ix].special = 1;
+        make_special(sched, ix);
     }
     if (spec->approve) {
         sched_raise(sched, ix, TASK_HELD);
     }
     sched->unmet[ix] = 0;
-    sched->stuck_needs[ix] = 0;
-    sched->lend_next[ix] = ID_NONE;
+    if (sched->times != NULL) {
+        sched->times[ix] = (struct task_times){0};
+    }
+    if (sched->lend_links != NULL) {
+        sched->lend_links[ix] = (struct lend_link){.next = ID_NONE};
+    }
     sched->runs[run].counts[TASK_WAITING]++;
     if (sched_has_goal(&sched->runs[run])) {
         goal_add(sched, ix);
@@ -423,7 +472,7 @@ static bool reaches(struct sched *sched,
     const struct graph *graph = &sched->graph;
     uint32_t to = addition->tasks[task - first].rework_to;
     uint32_t group = group_of_new(addition, first, task);
-    uint32_t mark = sched_new_mark(sched);
+    uint16_t mark = sched_new_mark(sched);
     uint32_t depth = 0;
     sched->stack[depth++] = task;
     while (depth > 0) {
@@ -512,8 +561,9 @@ static struct position position_of(const struct sched *sched,
                                    uint32_t task)
 {
     if (task < sched->task_count) {
-        const struct detail *detail = &sched->details[task];
-        return (struct position){detail->scope, detail->last != 0};
+        uint32_t scope =
+            sched->scope_links != NULL ? sched->scope_links[task].scope : 0;
+        return (struct position){scope, sched->details[task].last != 0};
     }
     const struct sched_task_spec *spec =
         &addition->tasks[task - sched->task_count];
@@ -650,8 +700,8 @@ static void note_need(struct sched *sched, const struct sched_need *need)
         sched_run_of(sched, need->need)->picky = true;
         sched->details[need->dependent].picky = 1;
         sched->details[need->need].watched = 1;
-        sched->tasks[need->dependent].special = 1;
-        sched->tasks[need->need].special = 1;
+        make_special(sched, need->dependent);
+        make_special(sched, need->need);
     }
 }
 
@@ -667,6 +717,9 @@ static void add_checked(struct sched *sched,
         sched->groups[group] = new_group(sched, run, &addition->groups[ix]);
         sched->more[group] = (struct group_more){0};
     }
+    if (addition->scope_count > 0 || has_lasts(sched, addition)) {
+        scope_reserve(sched);
+    }
     for (uint32_t ix = 0; ix < addition->scope_count; ix++) {
         MEM_GROW(sched->scopes, sched->scope_count, sched->scope_capacity);
         scope_add(sched, run, &addition->scopes[ix]);
@@ -681,6 +734,7 @@ static void add_checked(struct sched *sched,
     INVARIANT(sched->task_count == first + addition->task_count);
     INVARIANT(sched->graph.node_count == sched->task_count);
     reserve_queues(sched);
+    reserve_side(sched, addition);
     lookahead_reserve(sched);
     bool forward = is_forward(addition, first);
     priority_of_new(sched, first, edges, forward);
@@ -791,9 +845,20 @@ size_t sched_bytes(const struct sched *sched)
         limits_bytes(&sched->limits) + idmap_bytes(&sched->bins_by_key) +
         idmap_bytes(&sched->shapes_by_hash) +
         idmap_bytes(&sched->sets_by_hash) + idmap_bytes(&sched->kinds_by_hash);
-    bytes += sched->task_capacity *
-             (sizeof(struct task) + sizeof(struct detail) +
-              2 * sizeof(struct pheap_link) + 10 * sizeof(uint32_t));
+    bytes +=
+        sched->task_capacity * (sizeof(struct task) + sizeof(struct detail) +
+                                2 * sizeof(struct pheap_link) +
+                                5 * sizeof(uint32_t) + sizeof(uint16_t));
+    bytes += sched->times != NULL
+                 ? sched->task_capacity * sizeof(sched->times[0])
+                 : 0;
+    bytes += sched->lend_links != NULL
+                 ? sched->task_capacity * sizeof(sched->lend_links[0])
+                 : 0;
+    bytes += sched->scope_links != NULL
+                 ? sched->task_capacity * sizeof(sched->scope_links[0])
+                 : 0;
+    bytes += sched->special_count * sizeof(sched->touched[0]);
     bytes += sched->group_capacity *
              (sizeof(struct group) + sizeof(struct group_more));
     bytes += sched->kind_capacity * sizeof(struct group_kind);

@@ -49,7 +49,7 @@ units_of(const struct sched *sched, uint32_t leader, uint32_t counter)
 /* Return when a session is expected to end. */
 static int64_t end_of(const struct sched *sched, uint32_t leader)
 {
-    int64_t end_ns = duration_sum(sched->details[leader].started_ns,
+    int64_t end_ns = duration_sum(sched->times[leader].started_ns,
                                   lookahead_session_ns(sched, leader));
     return end_ns > sched->now_ns ? end_ns : sched->now_ns;
 }

@@ -267,7 +267,7 @@ void control_reset(struct sched *sched, uint32_t task)
 static uint32_t collect_rerun(struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
-    uint32_t mark = sched_new_mark(sched);
+    uint16_t mark = sched_new_mark(sched);
     uint32_t count = 0;
     uint32_t depth = 0;
     sched->marks[task] = mark;

@@ -114,7 +114,7 @@ static void skip_behind(struct sched *sched, uint32_t task, uint32_t cause)
 {
     INVARIANT(deps_is_dead_end(sched, task));
     const struct graph *graph = &sched->graph;
-    uint32_t mark = sched_new_mark(sched);
+    uint16_t mark = sched_new_mark(sched);
     uint32_t depth = 0;
     uint32_t ended = 0;
     sched->list[ended++] = task;
@@ -251,7 +251,7 @@ void deps_cut(struct sched *sched)
 uint32_t deps_find_dead_end(struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
-    uint32_t mark = sched_new_mark(sched);
+    uint16_t mark = sched_new_mark(sched);
     uint32_t depth = 0;
     sched->stack[depth++] = task;
     while (depth > 0) {
@@ -291,7 +291,7 @@ static bool is_cut_off(const struct sched *sched, uint32_t task)
 void deps_revive(struct sched *sched, uint32_t task)
 {
     const struct graph *graph = &sched->graph;
-    uint32_t mark = sched_new_mark(sched);
+    uint16_t mark = sched_new_mark(sched);
     uint32_t depth = 0;
     uint32_t revived = 0;
     sched->stack[depth++] = task;
@@ -411,7 +411,7 @@ static void settle_dependents(struct sched *sched, uint32_t need)
 void deps_touch(struct sched *sched, uint32_t task)
 {
     if (sched->details[task].touched == 0) {
-        INVARIANT(sched->touched_count < sched->task_capacity);
+        INVARIANT(sched->touched_count < sched->special_count);
         sched->details[task].touched = 1;
         sched->touched[sched->touched_count++] = task;
     }

@@ -458,11 +458,11 @@ static void set_starting(struct sched *sched, uint32_t task, uint32_t leader)
     __builtin_prefetch(&sched->unmet[task]);
     struct group *group = sched_group(sched, t->group);
     if (sched->lookahead != NULL || sched->has_wide) {
-        sched->details[task].started_ns = sched->now_ns;
+        sched->times[task].started_ns = sched->now_ns;
     }
     if (sched_run_of(sched, task)->policy == SCHED_FAIR) {
         /* Charge the estimate now; the end of the session corrects it. */
-        sched->details[task].started_ns = sched->now_ns;
+        sched->times[task].started_ns = sched->now_ns;
         group->service_ns += sched->tasks[task].estimate_ns;
         ready_rekey_group(sched, t->group);
     }

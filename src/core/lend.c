@@ -23,6 +23,7 @@
 #include "core/sched_internal.h"
 
 #include "base/invariant.h"
+#include "base/mem.h"
 
 void lend_add_run(struct sched *sched, uint32_t run)
 {
@@ -34,6 +35,12 @@ void lend_add_run(struct sched *sched, uint32_t run)
             r->lends = true;
             limit->foreground = 0; /* it has no tasks yet */
             limits_derive(&sched->limits, ix);
+        }
+    }
+    if (r->lends && sched->lend_links == NULL) {
+        MEM_RESIZE(sched->lend_links, sched->task_capacity);
+        for (uint32_t task = 0; task < sched->task_count; task++) {
+            sched->lend_links[task] = (struct lend_link){.next = ID_NONE};
         }
     }
 }
@@ -184,7 +191,7 @@ void lend_measure(struct sched *sched,
         uint32_t dependent = graph_dependent(&sched->graph, edge);
         if (graph_on(&sched->graph, edge) == SCHED_ON_DONE &&
             sched->details[graph_need(&sched->graph, edge)].stuck != 0) {
-            sched->stuck_needs[dependent]++;
+            sched->lend_links[dependent].stuck_needs++;
             lend_touch(sched, dependent);
         }
     }
@@ -206,8 +213,9 @@ void lend_measure(struct sched *sched,
 
 void lend_touch(struct sched *sched, uint32_t task)
 {
-    if (sched->lend_next[task] == ID_NONE && is_lending(sched, task)) {
-        sched->lend_next[task] = sched->lend_first;
+    if (sched->lend_links != NULL && is_lending(sched, task) &&
+        sched->lend_links[task].next == ID_NONE) {
+        sched->lend_links[task].next = sched->lend_first;
         sched->lend_first = task;
     }
 }
@@ -217,7 +225,7 @@ static bool is_stuck(const struct sched *sched, uint32_t task)
     if (state_is_pending(sched, task)) {
         const struct detail *detail = &sched->details[task];
         return sched_has(sched, task, TASK_HELD) ||
-               sched->stuck_needs[task] > 0 ||
+               sched->lend_links[task].stuck_needs > 0 ||
                (detail->last != 0 && detail->waits != 0);
     }
     return sched->tasks[task].state == TASK_PARKED ||
@@ -270,8 +278,9 @@ static void settle_task(struct sched *sched, uint32_t task)
         if (graph_on(graph, edge) != SCHED_ON_DONE) {
             continue;
         }
-        INVARIANT(stuck || sched->stuck_needs[to] > 0);
-        sched->stuck_needs[to] += stuck ? 1U : UINT32_MAX; /* less one */
+        uint32_t *stuck_needs = &sched->lend_links[to].stuck_needs;
+        INVARIANT(stuck || *stuck_needs > 0);
+        *stuck_needs += stuck ? 1U : UINT32_MAX; /* less one */
         lend_touch(sched, to);
     }
 }
@@ -299,8 +308,8 @@ void lend_settle(struct sched *sched)
 {
     while (sched->lend_first != LEND_END) {
         uint32_t task = sched->lend_first;
-        sched->lend_first = sched->lend_next[task];
-        sched->lend_next[task] = ID_NONE;
+        sched->lend_first = sched->lend_links[task].next;
+        sched->lend_links[task].next = ID_NONE;
         settle_task(sched, task);
     }
     for (uint32_t run = 0; sched->lend_due && run < sched->run_count; run++) {
@@ -343,7 +352,7 @@ void lend_verify(const struct sched *sched)
                 stuck += sched->details[graph_need(graph, edge)].stuck;
             }
         }
-        INVARIANT(stuck == sched->stuck_needs[task]);
+        INVARIANT(stuck == sched->lend_links[task].stuck_needs);
         INVARIANT(is_stuck(sched, task) == (sched->details[task].stuck != 0));
         INVARIANT(is_left(sched, task) == (sched->details[task].left != 0));
     }

@@ -164,7 +164,7 @@ static uint32_t collect_rework(struct sched *sched, uint32_t task, uint32_t to)
 {
     const struct graph *graph = &sched->graph;
     uint32_t group = sched->tasks[task].group;
-    uint32_t mark = sched_new_mark(sched);
+    uint16_t mark = sched_new_mark(sched);
     uint32_t count = 0;
     uint32_t depth = 0;
     sched->marks[to] = mark;
@@ -536,7 +536,7 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
     sched->runs[shape->run].sessions--;
     if (sched->runs[shape->run].policy == SCHED_FAIR) {
         bool unused = stands_alone(event->outcomes[0]);
-        int64_t used_ns = sched->now_ns - sched->details[leader].started_ns;
+        int64_t used_ns = sched->now_ns - sched->times[leader].started_ns;
         charge(sched, leader, unused ? 0 : used_ns / (int64_t)count);
     }
     if (sched_has(sched, leader, TASK_END_DUE)) {

@@ -6,8 +6,9 @@
  * processed from the dependents down (a task after all its affected
  * dependents), so that each is computed once.
  *
- * sched->stack holds the set, sched->list the processing order, sched->tally
- * the number of affected dependents that are still to be computed.
+ * sched->stack holds the set, sched->tally the number of affected dependents
+ * that are still to be computed. A task without any is in a list through the
+ * tally, and processed in its turn.
  */
 #include "core/sched_internal.h"
 
@@ -104,7 +105,6 @@ static uint32_t collect(struct sched *sched, uint32_t task, uint32_t count)
         return count;
     }
     sched->marks[task] = sched->mark;
-    sched->tally[task] = 0;
     INVARIANT(count < sched->task_count);
     sched->stack[count] = task;
     return count + 1;
@@ -119,10 +119,33 @@ static uint32_t collect_needs(struct sched *sched, uint32_t of, uint32_t count)
     return count;
 }
 
+/* The tasks to be processed, linked by the tally. */
+struct line {
+    uint32_t first;
+    uint32_t last;
+};
+
+/* Add a task at the end. */
+static void stand_in(struct sched *sched, struct line *line, uint32_t task)
+{
+    INVARIANT(sched->tally[task] == 0);
+    if (line->first == ID_NONE) {
+        line->first = task;
+    } else {
+        sched->tally[line->last] = task;
+    }
+    sched->tally[task] = ID_NONE;
+    line->last = task;
+}
+
 /* Process the set of `count` tasks in sched->stack. */
 static void work_off(struct sched *sched, uint32_t count)
 {
     const struct graph *graph = &sched->graph;
+    struct line line = {ID_NONE, ID_NONE};
+    for (uint32_t ix = 0; ix < count; ix++) {
+        sched->tally[sched->stack[ix]] = 0;
+    }
     for (uint32_t ix = 0; ix < count; ix++) {
         for (uint32_t edge = graph_first_need(graph, sched->stack[ix]);
              edge != ID_NONE;
@@ -130,25 +153,26 @@ static void work_off(struct sched *sched, uint32_t count)
             sched->tally[graph_need(graph, edge)]++;
         }
     }
-    uint32_t queued = 0;
     for (uint32_t ix = 0; ix < count; ix++) {
         if (sched->tally[sched->stack[ix]] == 0) {
-            sched->list[queued++] = sched->stack[ix];
+            stand_in(sched, &line, sched->stack[ix]);
         }
     }
-    for (uint32_t ix = 0; ix < queued; ix++) {
-        uint32_t task = sched->list[ix];
+    uint32_t processed = 0;
+    for (uint32_t task = line.first; task != ID_NONE;
+         task = sched->tally[task]) {
+        processed++;
         update(sched, task, false);
         for (uint32_t edge = graph_first_need(graph, task); edge != ID_NONE;
              edge = graph_next_need(graph, edge)) {
             uint32_t need = graph_need(graph, edge);
             if (sched->marks[need] == sched->mark &&
                 --sched->tally[need] == 0) {
-                sched->list[queued++] = need;
+                stand_in(sched, &line, need);
             }
         }
     }
-    INVARIANT(queued == count);
+    INVARIANT(processed == count);
 }
 
 /*

@@ -95,7 +95,8 @@ struct sched_record sched_record(const struct sched *sched, struct task_id task)
         .ready_ns = t->ready_ns,
         .ready_seq = t->ready_seq >> SCHED_TASK_BITS,
         .until_ns = backs_off ? detail->until_ns : 0,
-        .started_ns = detail->started_ns,
+        .started_ns =
+            sched->times != NULL ? sched->times[task.v].started_ns : 0,
         .service_ns = sched_group(sched, t->group)->service_ns,
         .token = t->token,
         .leader = flies ? t->leader : ID_NONE,
@@ -376,7 +377,9 @@ static void restore_task(struct sched *sched,
         }
     }
     restore_rules(sched, task, record);
-    detail->started_ns = record->started_ns;
+    if (sched->times != NULL) {
+        sched->times[task].started_ns = record->started_ns;
+    }
     detail->parked = record->parked & 0x3;
     detail->refusals = (uint8_t)(record->flags >> SCHED_RECORD_REFUSALS_SHIFT);
     detail->tries = record->tries;

@@ -58,13 +58,13 @@ void sched_free(struct sched *sched)
     void *blocks[] = {
         sched->tasks,       sched->details,     sched->unmet,
         sched->bin_links,   sched->timer_links, sched->marks,
-        sched->stack,       sched->list,        sched->tally,
+        sched->stack,       sched->list,        sched->times,
         sched->doubts,      sched->groups,      sched->bins,
         sched->shapes,      sched->queues,      sched->sets,
         sched->needs,       sched->providers,   sched->classes,
         sched->runs,        sched->failures,    sched->in_flight,
         sched->queue_links, sched->guards,      sched->more,
-        sched->kinds,       sched->stuck_needs, sched->lend_next,
+        sched->kinds,       sched->lend_links,  sched->scope_links,
         sched->touched,     sched->scopes,
     };
     for (uint32_t ix = 0; ix < ARRAY_COUNT(blocks); ix++) {
@@ -123,7 +123,7 @@ static void fire_timers(struct sched *sched)
     fire_deadlines(sched);
 }
 
-uint32_t sched_new_mark(struct sched *sched)
+uint16_t sched_new_mark(struct sched *sched)
 {
     if (++sched->mark == 0) {
         /* All marks are used: start again. */

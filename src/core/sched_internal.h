@@ -152,15 +152,12 @@ _Static_assert(sizeof(struct task) == 128, "a task is two cache lines");
 
 /* The other fields of a task. */
 struct detail {
-    int64_t until_ns;   /* timer: when the back-off expires, or age; `early`,
-                           before it is ready: when it may start */
-    int64_t started_ns; /* when its attempt started */
-    uint32_t failure;   /* index of its failure rules */
+    int64_t until_ns; /* timer: when the back-off expires, or age; `early`,
+                         before it is ready: when it may start */
+    uint32_t failure; /* index of its failure rules */
     uint32_t rework_to;
     uint32_t cause; /* task that caused its skip or cancellation */
     uint32_t tries;
-    uint32_t scope;         /* see scope.c */
-    uint32_t next_of_scope; /* the list of all tasks of its scope */
     uint16_t reworks;
     uint16_t checkpoints;
     uint8_t blocked_tier;      /* best among its non-deferred dependents */
@@ -183,7 +180,24 @@ struct detail {
                            off: until then */
 };
 
-_Static_assert(sizeof(struct detail) == 56, "no more than that");
+_Static_assert(sizeof(struct detail) == 40, "no more than that");
+
+/* Times of a task that only some policies need. */
+struct task_times {
+    int64_t started_ns; /* when its attempt started */
+};
+
+/* The place of a task among the scopes. */
+struct scope_link {
+    uint32_t scope; /* see scope.c */
+    uint32_t next;  /* the list of all tasks of its scope */
+};
+
+/* The place of a task in the accounts of lend.c. */
+struct lend_link {
+    uint32_t stuck_needs; /* its needs that are stuck */
+    uint32_t next;        /* in the list of those to look at */
+};
 
 /* A part of a run with tasks that come last: see scope.c. */
 struct scope {
@@ -301,8 +315,6 @@ struct sched {
     struct task *tasks;
     struct detail *details;
     uint32_t *unmet; /* unsatisfied needs, per task; separate, for the cache */
-    uint32_t *stuck_needs; /* per task: its needs that are stuck */
-    uint32_t *lend_next;   /* per task: in the list of those to look at */
     struct pheap_link *bin_links;
     struct pheap_link *timer_links;
     uint32_t *in_flight;
@@ -310,16 +322,25 @@ struct sched {
     uint32_t task_count;
     uint32_t task_capacity;
 
-    /* Scratch of walks over the graph, one place per task. */
-    uint32_t *marks;
+    /* Per task as well, but few schedulers need them; else NULL. */
+    struct task_times *times;
+    struct lend_link *lend_links;
+    struct scope_link *scope_links;
+
+    /* Scratch of walks over the graph, one place per task. The tally is by
+     * task, the list by place; a walk has one of the two. */
+    uint16_t *marks;
     uint32_t *stack;
-    uint32_t *list;
-    uint32_t *tally;
+    union {
+        uint32_t *list;
+        uint32_t *tally;
+    };
     uint32_t *doubts; /* tasks that may have to be skipped */
     uint32_t doubt_count;
-    uint32_t *touched; /* watched tasks that have changed, see deps.c */
+    uint32_t *touched; /* special tasks that have changed, see deps.c */
     uint32_t touched_count;
-    uint32_t mark;
+    uint32_t special_count; /* tasks that are special */
+    uint16_t mark;
 
     struct scope *scopes; /* without those of the runs */
     uint32_t scope_count;
@@ -400,7 +421,7 @@ struct sched {
  */
 void sched_arrive(struct sched *sched, int64_t now_ns);
 void sched_advance(struct sched *sched, int64_t now_ns);
-uint32_t sched_new_mark(struct sched *sched);
+uint16_t sched_new_mark(struct sched *sched);
 
 /* state.c: change a task and all its counts. */
 void state_set(struct sched *sched, uint32_t task, enum task_state state);
@@ -542,6 +563,7 @@ void deps_touch(struct sched *sched, uint32_t task);
 void deps_settle(struct sched *sched);
 
 /* scope.c: tasks that come last. */
+void scope_reserve(struct sched *sched);
 void scope_add(struct sched *sched,
                uint32_t run,
                const struct sched_scope_spec *spec);

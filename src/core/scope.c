@@ -17,6 +17,7 @@
 #include "core/sched_internal.h"
 
 #include "base/invariant.h"
+#include "base/mem.h"
 
 /* Scopes of runs and others in one list: odd numbers are runs. */
 static uint32_t run_number(uint32_t run)
@@ -81,18 +82,45 @@ static void list_scope(struct sched *sched, uint32_t run, uint32_t scope)
     }
 }
 
+/* Put a task at the front of a list of its scope. */
+static void
+link_task(struct sched *sched, uint32_t task, uint32_t scope, uint32_t *list)
+{
+    sched->scope_links[task] = (struct scope_link){scope, *list};
+    *list = task;
+}
+
+/* From now on tasks are listed by their scopes. */
+void scope_reserve(struct sched *sched)
+{
+    if (sched->scope_links != NULL) {
+        return;
+    }
+    INVARIANT(sched->scope_count == 0);
+    MEM_RESIZE(sched->scope_links, sched->task_capacity);
+    for (uint32_t task = 0; task < sched->task_count; task++) {
+        struct run *run = sched_run_of(sched, task);
+        INVARIANT(run->lasts == 0);
+        link_task(sched, task, 0, &run->scope.members);
+    }
+}
+
 void scope_add_task(struct sched *sched,
                     uint32_t task,
                     const struct sched_task_spec *spec)
 {
     INVARIANT(spec->scope <= sched->scope_count);
+    if (sched->scope_links == NULL) {
+        INVARIANT(!spec->last);
+        return;
+    }
     uint32_t run = sched_run_ix(sched, task);
     struct scope *scope = by_number(sched, number_of(run, spec->scope));
     INVARIANT(scope->run == run);
-    uint32_t *list = spec->last ? &scope->lasts : &scope->members;
-    sched->details[task].scope = spec->scope;
-    sched->details[task].next_of_scope = *list;
-    *list = task;
+    link_task(sched,
+              task,
+              spec->scope,
+              spec->last ? &scope->lasts : &scope->members);
     if (spec->last) {
         sched->runs[run].lasts++;
     }
@@ -106,7 +134,7 @@ bool scope_rests(const struct sched *sched, uint32_t task)
     INVARIANT(sched->details[task].last != 0);
     return scope_of(sched,
                     sched_run_ix(sched, task),
-                    sched->details[task].scope)
+                    sched->scope_links[task].scope)
         ->rests;
 }
 
@@ -115,12 +143,11 @@ bool scope_rests(const struct sched *sched, uint32_t task)
 void scope_touch(struct sched *sched, uint32_t task)
 {
     uint32_t run = sched_run_ix(sched, task);
-    const struct detail *detail = &sched->details[task];
-    uint32_t scope = detail->scope;
     if (sched->runs[run].lasts == 0) {
         return;
     }
-    if (detail->last != 0) {
+    uint32_t scope = sched->scope_links[task].scope;
+    if (sched->details[task].last != 0) {
         if (scope == 0) {
             return; /* a member of nothing */
         }
@@ -169,7 +196,7 @@ typedef bool (*task_fn)(struct sched *sched, uint32_t task);
 static uint32_t find_in(struct sched *sched, uint32_t task, task_fn fn)
 {
     while (task != ID_NONE && !fn(sched, task)) {
-        task = sched->details[task].next_of_scope;
+        task = sched->scope_links[task].next;
     }
     return task;
 }
@@ -223,13 +250,13 @@ static bool is_busy(struct sched *sched, uint32_t task)
 }
 
 /* Mark a task that has given up, and push it to the stack; its place there is
- * in the tally of task 0, as walks pass no context. */
+ * at the start of the list, as walks pass no context. */
 static bool mark_blocker(struct sched *sched, uint32_t task)
 {
     if (sched->tasks[task].state == TASK_PARKED) {
         INVARIANT(deps_has_given_up(sched, task));
         sched->marks[task] = sched->mark;
-        sched->stack[sched->tally[0]++] = task;
+        sched->stack[sched->list[0]++] = task;
     }
     return false;
 }
@@ -238,10 +265,10 @@ static bool mark_blocker(struct sched *sched, uint32_t task)
 static void mark_stuck(struct sched *sched, uint32_t run, uint32_t top)
 {
     const struct graph *graph = &sched->graph;
-    uint32_t mark = sched_new_mark(sched);
-    sched->tally[0] = 0;
+    uint16_t mark = sched_new_mark(sched);
+    sched->list[0] = 0;
     (void)find_member(sched, run, top, mark_blocker);
-    uint32_t depth = sched->tally[0];
+    uint32_t depth = sched->list[0];
     while (depth > 0) {
         uint32_t from = sched->stack[--depth];
         bool waits = sched->tasks[from].state == TASK_WAITING;
@@ -280,7 +307,7 @@ static uint32_t count_busy(struct sched *sched, uint32_t ix)
         return 0; /* few are: look at each */
     }
     for (uint32_t task = run->scope.lasts; task != ID_NONE;
-         task = sched->details[task].next_of_scope) {
+         task = sched->scope_links[task].next) {
         bool parked = sched->tasks[task].state == TASK_PARKED;
         bool done = sched->tasks[task].state == TASK_DONE;
         count -= !parked && !done && is_busy(sched, task) ? 1 : 0;
@@ -319,7 +346,7 @@ static bool has_come_to_rest(struct sched *sched, uint32_t run, uint32_t ix)
 static void repeat(struct sched *sched, const struct scope *scope)
 {
     for (uint32_t task = scope->lasts; task != ID_NONE;
-         task = sched->details[task].next_of_scope) {
+         task = sched->scope_links[task].next) {
         uint8_t state = sched->tasks[task].state;
         if (state == TASK_DONE || state == TASK_FAILED ||
             state == TASK_PARKED || sched_has(sched, task, TASK_CASCADED)) {
@@ -347,7 +374,7 @@ static void look_at(struct sched *sched, uint32_t number)
         repeat(sched, scope);
     }
     for (uint32_t task = scope->lasts; task != ID_NONE;
-         task = sched->details[task].next_of_scope) {
+         task = sched->scope_links[task].next) {
         deps_settle_task(sched, task);
     }
     deps_settle(sched);
@@ -398,7 +425,7 @@ void scope_restore(struct sched *sched, uint32_t run)
         scope->rests = has_come_to_rest(sched, run, ix);
         scope->known = true;
         for (uint32_t task = scope->lasts; task != ID_NONE;
-             task = sched->details[task].next_of_scope) {
+             task = sched->scope_links[task].next) {
             deps_weigh(sched, task);
         }
     }
@@ -440,6 +467,6 @@ uint32_t scope_find_busy(struct sched *sched, uint32_t task)
     INVARIANT(sched->details[task].last != 0);
     return find_member(sched,
                        sched_run_ix(sched, task),
-                       sched->details[task].scope,
+                       sched->scope_links[task].scope,
                        is_busy);
 }

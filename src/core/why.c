@@ -76,11 +76,12 @@ static uint32_t smaller(uint32_t a, uint32_t b)
  * task, or ID_NONE. Reuses results of earlier walks with the same mark, which
  * are in sched->tally.
  */
-static uint32_t blocker_of(struct sched *sched, uint32_t task, uint32_t mark)
+static uint32_t blocker_of(struct sched *sched, uint32_t task, uint16_t mark)
 {
     const struct graph *graph = &sched->graph;
-    uint32_t *edges = sched->list; /* per task on the stack: its current edge */
+    uint32_t *edges = sched->doubts; /* per place on the stack, the edge */
     uint32_t depth = 0;
+    INVARIANT(sched->doubt_count == 0); /* so its memory is free */
     if (sched->marks[task] != mark) {
         sched->marks[task] = mark;
         sched->tally[task] = ID_NONE;
@@ -116,7 +117,7 @@ static uint32_t blocker_of(struct sched *sched, uint32_t task, uint32_t mark)
 }
 
 /* Return the blocker, or the smallest unsatisfied need. */
-static struct why why_waiting(struct sched *sched, uint32_t task, uint32_t mark)
+static struct why why_waiting(struct sched *sched, uint32_t task, uint16_t mark)
 {
     const struct graph *graph = &sched->graph;
     uint32_t blocker = blocker_of(sched, task, mark);
@@ -391,7 +392,7 @@ static struct why why_ready(const struct sched *sched, uint32_t task)
 
 /* Return why one task is not running; walks with equal marks share results. */
 static struct why
-why_marked(struct sched *sched, struct task_id task, uint32_t mark)
+why_marked(struct sched *sched, struct task_id task, uint16_t mark)
 {
     struct why why = plain(WHY_PARKED);
     switch ((enum task_state)sched->tasks[task.v].state) {
@@ -434,7 +435,7 @@ struct why why_task(struct sched *sched, struct task_id task)
 
 void why_all(struct sched *sched, why_fn fn, void *ctx)
 {
-    uint32_t mark = sched_new_mark(sched);
+    uint16_t mark = sched_new_mark(sched);
     for (uint32_t ix = 0; ix < sched->task_count; ix++) {
         struct task_id task = {ix};
         struct why why = why_marked(sched, task, mark);

@@ -198,7 +198,7 @@ void lookahead_note_end(struct sched *sched, uint32_t leader)
     if (plan == NULL || sched->lookahead->ctx == NULL) {
         return;
     }
-    int64_t started_ns = sched->details[leader].started_ns;
+    int64_t started_ns = sched->times[leader].started_ns;
     int64_t length_ns = lookahead_session_ns(sched, leader);
     int64_t expected_ns = duration_sum(started_ns, length_ns);
     note_error(plan, sched->now_ns - started_ns, length_ns);

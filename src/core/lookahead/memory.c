@@ -177,6 +177,12 @@ void lookahead_rollout_reserve(struct lookahead_rollout *rollout,
     MEM_RESIZE(own->array, (size_t)real->capacity + 1);
     ROLLOUT_COPIED(PART)
 #undef PART
+#define PART(array)                                                            \
+    if (real->array != NULL) {                                                 \
+        MEM_RESIZE(own->array, (size_t)real->task_capacity + 1);               \
+    }
+    ROLLOUT_OPTIONAL(PART)
+#undef PART
 #define PART(array) MEM_RESIZE(own->array, (size_t)real->task_capacity + 1);
     ROLLOUT_SCRATCH(PART)
 #undef PART
@@ -207,6 +213,7 @@ void lookahead_rollout_release(struct lookahead_rollout *rollout)
     ROLLOUT_COPIED(PART)
 #undef PART
 #define PART(array) mem_free(own->array);
+    ROLLOUT_OPTIONAL(PART)
     ROLLOUT_SCRATCH(PART)
 #undef PART
     mem_free(rollout->lookahead.place);
@@ -230,6 +237,10 @@ size_t lookahead_rollout_bytes(const struct lookahead_rollout *rollout)
 #define PART(array, count, capacity)                                           \
     bytes += ((size_t)own->capacity + 1) * sizeof(own->array[0]);
     ROLLOUT_COPIED(PART)
+#undef PART
+#define PART(array)                                                            \
+    bytes += own->array != NULL ? rollout->capacity * sizeof(own->array[0]) : 0;
+    ROLLOUT_OPTIONAL(PART)
 #undef PART
     for (uint32_t ix = 0; ix < own->queue_count; ix++) {
         bytes += ready_queue_bytes(&own->queues[ix].block);

@@ -22,7 +22,7 @@ enum { OVERDUE = 8 };
 int64_t lookahead_left_ns(const struct sched *sched, uint32_t leader)
 {
     int64_t length_ns = lookahead_session_ns(sched, leader);
-    int64_t end_ns = duration_sum(sched->details[leader].started_ns, length_ns);
+    int64_t end_ns = duration_sum(sched->times[leader].started_ns, length_ns);
     int64_t left_ns = end_ns - sched->now_ns;
     int64_t least_ns = length_ns / OVERDUE + 1;
     return left_ns > 0 ? left_ns : least_ns;

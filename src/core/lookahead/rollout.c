@@ -22,6 +22,15 @@ static void copy(struct lookahead_rollout *rollout, const struct sched *real)
     }
     ROLLOUT_COPIED(PART)
 #undef PART
+#define PART(array)                                                            \
+    now->array = own.array;                                                    \
+    if (real->array != NULL) {                                                 \
+        memcpy(now->array,                                                     \
+               real->array,                                                    \
+               real->task_count * sizeof(now->array[0]));                      \
+    }
+    ROLLOUT_OPTIONAL(PART)
+#undef PART
 #define PART(array) now->array = own.array;
     ROLLOUT_SCRATCH(PART)
 #undef PART

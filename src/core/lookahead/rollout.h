@@ -16,8 +16,6 @@
     PART(tasks, task_count, task_capacity)                                     \
     PART(details, task_count, task_capacity)                                   \
     PART(unmet, task_count, task_capacity)                                     \
-    PART(stuck_needs, task_count, task_capacity)                               \
-    PART(lend_next, task_count, task_capacity)                                 \
     PART(bin_links, task_count, task_capacity)                                 \
     PART(timer_links, task_count, task_capacity)                               \
     PART(in_flight, in_flight_count, task_capacity)                            \
@@ -34,11 +32,15 @@
     PART(limits.pools, limits.pool_count, limits.pool_capacity)                \
     PART(limits.pool_links, limits.pool_count, limits.pool_capacity)
 
+/* Mutable state that may be NULL: array per task. */
+#define ROLLOUT_OPTIONAL(PART)                                                 \
+    PART(times)                                                                \
+    PART(lend_links)
+
 /* Scratch memory, written before it is read. */
 #define ROLLOUT_SCRATCH(PART)                                                  \
     PART(stack)                                                                \
     PART(list)                                                                 \
-    PART(tally)                                                                \
     PART(doubts)
 
 /* An expected exit of a session. */
