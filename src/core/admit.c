@@ -12,6 +12,9 @@
 
 #include <string.h>
 
+/* The bits of the index of a task, and of its failure rules. */
+#define TASK_MASK (SCHED_TASKS_MAX - 1)
+
 struct provider_id sched_add_provider(struct sched *sched,
                                       const struct provider_spec *spec)
 {
@@ -43,7 +46,7 @@ struct class_id sched_add_class(struct sched *sched,
     return (struct class_id){ix};
 }
 
-/* From now on it is known when sessions started. */
+/* From now on it is known when sessions started, and what groups used. */
 static void reserve_times(struct sched *sched)
 {
     if (sched->times == NULL) {
@@ -138,6 +141,7 @@ static uint32_t intern_failure(struct sched *sched,
             return ix;
         }
     }
+    INVARIANT(sched->failure_count <= TASK_MASK); /* at most one for each */
     MEM_GROW(sched->failures, sched->failure_count, sched->failure_capacity);
     sched->failures[sched->failure_count] = *spec;
     return sched->failure_count++;
@@ -158,8 +162,6 @@ static void reserve_tasks(struct sched *sched, uint32_t total)
                                     capacity,
                                     sizeof(struct task));
     MEM_RESIZE(sched->details, capacity);
-    MEM_RESIZE(sched->bin_links, capacity);
-    MEM_RESIZE(sched->timer_links, capacity);
     MEM_RESIZE(sched->unmet, capacity);
     MEM_RESIZE(sched->in_flight, capacity);
     MEM_RESIZE(sched->marks, capacity);
@@ -185,7 +187,8 @@ static void reserve_side(struct sched *sched,
     for (uint32_t ix = 0;
          addition->records != NULL && !timed && ix < addition->task_count;
          ix++) {
-        timed = addition->records[ix].started_ns > 0;
+        timed = addition->records[ix].started_ns > 0 ||
+                addition->records[ix].service_ns > 0;
     }
     if (timed) {
         reserve_times(sched);
@@ -216,17 +219,17 @@ static struct group new_group(struct sched *sched,
                               uint32_t run,
                               const struct sched_group_spec *spec)
 {
-    return (struct group){
-        .kind = shape_kind_of(sched, run, spec),
-        .check_next = ID_NONE,
-        .bin = {.next_of_group = ID_NONE, .root = {ID_NONE, ID_NONE}},
-    };
+    uint32_t kind = shape_kind_of(sched, run, spec);
+    const uint32_t mask = (UINT32_C(1) << SCHED_KIND_BITS) - 1;
+    INVARIANT(kind < mask);
+    return (struct group){.kind = kind & mask, .check_next = ID_NONE};
 }
 
-/* Return the bin of a group for a shape, created if new. */
+/* Return the bin of a declared group for a shape, created if new. */
 static uint32_t bin_for(struct sched *sched, uint32_t group, uint32_t shape)
 {
-    struct group *g = sched_group(sched, group);
+    INVARIANT(!sched_is_solo(group));
+    struct group_more *g = &sched->more[group / 2];
     if (g->has_bin && g->bin.shape == shape) {
         return group * 2;
     }
@@ -298,10 +301,12 @@ static void add_task(struct sched *sched,
         .leader = ix,
         .next_in_session = ID_NONE,
         .state = TASK_WAITING,
+        .failure = intern_failure(sched, &spec->failure) & TASK_MASK,
+        .cause = ID_NONE,
     };
     if (solo) {
         struct sched_group_spec own = {spec->attributes, spec->attribute_count};
-        sched->tasks[ix].own = new_group(sched, run, &own);
+        sched->tasks[ix].solo.group = new_group(sched, run, &own);
     }
     uint32_t kind = sched_group(sched, group)->kind;
     INVARIANT(sched->kinds[kind].run == run);
@@ -309,15 +314,18 @@ static void add_task(struct sched *sched,
     uint32_t shape;
     if (before != NULL && is_alike(before, spec) &&
         sched_group(sched, sched->tasks[ix - 1].group)->kind == kind) {
-        shape = sched_bin(sched, sched->tasks[ix - 1].bin)->shape;
+        shape = sched_bin_shape(sched, sched_bin_of(sched, ix - 1));
     } else {
         shape = shape_for(sched, spec, &sched->kinds[kind]);
     }
-    sched->tasks[ix].bin = bin_for(sched, group, shape);
+    if (solo) {
+        sched->tasks[ix].solo.shape = shape;
+        sched->shapes[shape].bin_count++;
+    } else {
+        sched->tasks[ix].member.bin = bin_for(sched, group, shape);
+    }
     sched->details[ix] = (struct detail){
-        .failure = intern_failure(sched, &spec->failure),
         .rework_to = spec->rework_to,
-        .cause = ID_NONE,
         .blocked_tier = TIER_NONE,
         .own_priority = spec->priority & 0xF,
         .last = spec->last,
@@ -715,7 +723,9 @@ static void add_checked(struct sched *sched,
     for (uint32_t ix = 0; ix < addition->group_count; ix++) {
         uint32_t group = sched->group_count++;
         sched->groups[group] = new_group(sched, run, &addition->groups[ix]);
-        sched->more[group] = (struct group_more){0};
+        sched->more[group] = (struct group_more){
+            .bin = {.next_of_group = ID_NONE, .root = {ID_NONE, ID_NONE}},
+        };
     }
     if (addition->scope_count > 0 || has_lasts(sched, addition)) {
         scope_reserve(sched);
@@ -847,7 +857,6 @@ size_t sched_bytes(const struct sched *sched)
         idmap_bytes(&sched->sets_by_hash) + idmap_bytes(&sched->kinds_by_hash);
     bytes +=
         sched->task_capacity * (sizeof(struct task) + sizeof(struct detail) +
-                                2 * sizeof(struct pheap_link) +
                                 5 * sizeof(uint32_t) + sizeof(uint16_t));
     bytes += sched->times != NULL
                  ? sched->task_capacity * sizeof(sched->times[0])

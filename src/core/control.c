@@ -157,7 +157,7 @@ void control_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)
         if (state_in_flight(sched, task)) {
             if (!sched_has(sched, task, TASK_ENDING)) {
                 end_in_flight(sched, task, false);
-                sched->details[task].cause = cause;
+                sched->tasks[task].cause = cause;
             }
         } else if (parked || state_is_pending(sched, task)) {
             if (parked) {
@@ -166,7 +166,7 @@ void control_cancel_run(struct sched *sched, uint32_t run, uint32_t cause)
                 state_drop(sched, task);
             }
             state_set(sched, task, TASK_CANCELLED);
-            sched->details[task].cause = cause;
+            sched->tasks[task].cause = cause;
             sched->list[count++] = task;
         }
     }
@@ -211,7 +211,7 @@ static enum err retry(struct sched *sched, uint32_t task)
     bool revoked = sched_has(sched, task, TASK_REVOKED);
     if (sched_has(sched, task, TASK_BACKING_OFF)) {
         state_clear_backoff(sched, task);
-        sched->details[task].refusals = 0;
+        sched->tasks[task].refusals = 0;
         if (sched->unmet[task] == 0) {
             sched->details[task].early = 0;
         }
@@ -225,10 +225,10 @@ static enum err retry(struct sched *sched, uint32_t task)
     unstop_failed(sched, sched_run_ix(sched, task));
     sched_lower(sched, task, TASK_REVOKED);
     struct detail *detail = &sched->details[task];
-    detail->tries = 0;
+    sched->tasks[task].tries = 0;
     detail->reworks = 0;
     detail->checkpoints = 0;
-    detail->cause = ID_NONE;
+    sched->tasks[task].cause = ID_NONE;
     deps_revert(sched, task);
     state_ready_or_wait(sched, task);
     priority_refresh(sched, &task, 1);
@@ -250,10 +250,10 @@ void control_reset(struct sched *sched, uint32_t task)
     deps_revert(sched, task);
     sched_lower(sched, task, TASK_REVOKED);
     sched_lower(sched, task, TASK_CASCADED);
-    detail->tries = 0;
+    sched->tasks[task].tries = 0;
     detail->reworks = 0;
     detail->checkpoints = 0;
-    detail->cause = ID_NONE;
+    sched->tasks[task].cause = ID_NONE;
     state_set(sched, task, TASK_WAITING);
     control_ask_approval(sched, task);
     deps_doubt(sched, task);

@@ -42,7 +42,6 @@ void deps_satisfy(struct sched *sched, uint32_t task)
             continue;
         }
         sched_raise(sched, from, TASK_SATISFIED);
-        sched_fetch_dependents(sched, from);
         for (uint32_t edge = graph_first_dependent(graph, from);
              edge != ID_NONE;
              edge = graph_next_dependent(graph, edge)) {
@@ -106,7 +105,7 @@ static void skip_one(struct sched *sched, uint32_t task, uint32_t cause)
     state_drop(sched, task);
     state_set(sched, task, TASK_SKIPPED);
     sched_raise(sched, task, TASK_CASCADED);
-    sched->details[task].cause = cause;
+    sched->tasks[task].cause = cause;
 }
 
 /* Skip all pending dependents of `task`, direct and indirect. */
@@ -234,7 +233,8 @@ void deps_cut(struct sched *sched)
 {
     for (uint32_t ix = 0; ix < sched->doubt_count; ix++) {
         uint32_t task = sched->doubts[ix];
-        bool picky = sched->details[task].picky != 0;
+        bool picky =
+            sched->tasks[task].special != 0 && sched->details[task].picky != 0;
         if ((sched->unmet[task] == 0 && !picky) ||
             !state_is_pending(sched, task)) {
             continue;
@@ -310,7 +310,7 @@ void deps_revive(struct sched *sched, uint32_t task)
                 }
                 INVARIANT(sched->tasks[to].state == TASK_SKIPPED);
                 sched_lower(sched, to, TASK_CASCADED);
-                sched->details[to].cause = ID_NONE;
+                sched->tasks[to].cause = ID_NONE;
                 state_set(sched, to, TASK_WAITING);
                 control_ask_approval(sched, to);
                 deps_doubt(sched, to);

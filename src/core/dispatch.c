@@ -53,12 +53,18 @@ static bool pool_before(const void *ctx, uint32_t a, uint32_t b)
 
 static struct pheap_forest pool_forest(const struct sched *sched)
 {
-    return (struct pheap_forest){sched->limits.pool_links, pool_before, sched};
+    return (struct pheap_forest){sched->limits.pool_links,
+                                 sizeof(struct pheap_link),
+                                 pool_before,
+                                 sched};
 }
 
 static struct pheap_forest queue_forest(const struct sched *sched)
 {
-    return (struct pheap_forest){sched->queue_links, queue_before, sched};
+    return (struct pheap_forest){sched->queue_links,
+                                 sizeof(struct pheap_link),
+                                 queue_before,
+                                 sched};
 }
 
 static void sleep_pool(struct sched *sched, uint32_t pool)
@@ -93,7 +99,9 @@ static void wake_counter(struct sched *sched, const struct counter *counter)
 {
     for (uint32_t pool = counter->first_pool; pool != ID_NONE;
          pool = sched->limits.pools[pool].next_of_counter) {
-        wake_pool(sched, pool);
+        if (sched->limits.pools[pool].waiting != ID_NONE) {
+            wake_pool(sched, pool);
+        }
     }
 }
 
@@ -284,14 +292,14 @@ static void touch_ready(struct sched *sched, uint32_t group)
 {
     uint32_t bin = group * 2;
     while (bin != ID_NONE) {
-        const struct bin *b = sched_bin(sched, bin);
         for (uint32_t side = 0; side < BIN_SIDES; side++) {
-            if (b->root[side] != ID_NONE) {
-                state_touch(sched, b->root[side]);
+            uint32_t best = sched_best_of(sched, bin * BIN_SIDES + side);
+            if (best != ID_NONE) {
+                state_touch(sched, best);
                 return;
             }
         }
-        bin = b->next_of_group;
+        bin = sched_next_bin(sched, bin);
     }
 }
 
@@ -307,11 +315,12 @@ uint32_t dispatch_close_group(struct sched *sched)
         INVARIANT(group->checking);
         sched->group_checks = group->check_next;
         group->checking = false;
-        if (group->working && group->busy == group->queued) {
+        uint32_t busy = sched_busy(sched, ix);
+        if (group->working && busy == sched_queued(sched, ix)) {
             group->working = false;
             dispatch_give(sched, sched_kind(sched, group)->issues);
         }
-        if (group->open && group->busy == 0) {
+        if (group->open && busy == 0) {
             group->open = false;
             dispatch_give(sched, sched_kind(sched, group)->lanes);
             touch_ready(sched, ix);
@@ -423,7 +432,7 @@ void dispatch_open_group(struct sched *sched, uint32_t group)
     INVARIANT(!g->open && !g->working);
     g->open = true;
     hold(sched, group, sched_kind(sched, g)->lanes);
-    if (g->busy > g->queued) {
+    if (sched_busy(sched, group) > sched_queued(sched, group)) {
         dispatch_work_on(sched, group);
     }
     ready_rekey_group(sched, group);
@@ -440,11 +449,11 @@ static void open_for(struct sched *sched, uint32_t task)
     }
 }
 
-/* Start a task as part of the session of `leader`. */
+/* Start a task, which is not queued any more, as part of the session of
+ * `leader`. */
 static void set_starting(struct sched *sched, uint32_t task, uint32_t leader)
 {
     struct task *t = &sched->tasks[task];
-    ready_dequeue(sched, task);
     state_clear_timer(sched, task);
     INVARIANT(t->token < sched->last_token);
     INVARIANT(task == leader || sched->tasks[leader].state == TASK_STARTING);
@@ -456,14 +465,13 @@ static void set_starting(struct sched *sched, uint32_t task, uint32_t leader)
     /* The end of the session needs these, and may come soon. */
     __builtin_prefetch(&sched->graph.nodes[task]);
     __builtin_prefetch(&sched->unmet[task]);
-    struct group *group = sched_group(sched, t->group);
     if (sched->lookahead != NULL || sched->has_wide) {
         sched->times[task].started_ns = sched->now_ns;
     }
     if (sched_run_of(sched, task)->policy == SCHED_FAIR) {
         /* Charge the estimate now; the end of the session corrects it. */
         sched->times[task].started_ns = sched->now_ns;
-        group->service_ns += sched->tasks[task].estimate_ns;
+        *sched_service(sched, t->group) += t->estimate_ns;
         ready_rekey_group(sched, t->group);
     }
 }
@@ -484,6 +492,7 @@ static uint32_t fill_batch(struct sched *sched, uint32_t leader)
             return n;
         }
         INVARIANT(sched_shape_of(sched, next) == shape);
+        ready_dequeue(sched, next);
         set_starting(sched, next, leader);
         if (!sched_group(sched, sched->tasks[next].group)->open) {
             sched_raise(sched, next, TASK_BACKGROUND);
@@ -534,6 +543,7 @@ static void start(struct sched *sched, uint32_t leader)
 {
     const struct shape *shape = sched_shape_of(sched, leader);
     sched->last_token++;
+    ready_dequeue(sched, leader); /* before its group opens and moves it */
     open_for(sched, leader);
     expect_free(sched, shape->needs);
     dispatch_occupy_session(sched, leader);

@@ -370,9 +370,11 @@ void lend_verify(const struct sched *sched)
         }
         for (uint32_t task = 0; r->lends && task < sched->task_count; task++) {
             const struct task *t = &sched->tasks[task];
-            const struct group_kind *kind = sched_kind(sched, &t->own);
-            if (sched_is_solo(t->group) && kind->run == run &&
-                kind->lane == ID_NONE) {
+            if (!sched_is_solo(t->group)) {
+                continue;
+            }
+            const struct group_kind *kind = sched_kind(sched, &t->solo.group);
+            if (kind->run == run && kind->lane == ID_NONE) {
                 sum += sched->details[task].left;
             }
         }

@@ -40,7 +40,7 @@ static void park(struct sched *sched, uint32_t task, enum sched_parked reason)
 
 static void give_up(struct sched *sched, uint32_t task)
 {
-    INVARIANT(sched->details[task].tries > 0);
+    INVARIANT(sched->tasks[task].tries > 0);
     uint32_t run = sched_run_ix(sched, task);
     switch (sched_failure_of(sched, task)->on_failure) {
     case SCHED_PARK:
@@ -94,16 +94,15 @@ back_off(struct sched *sched, uint32_t task, int64_t until_ns, bool counts)
 /* Handle a failure; `fatal`: a retry does not help. */
 static void fail(struct sched *sched, uint32_t task, bool fatal)
 {
-    struct detail *detail = &sched->details[task];
+    struct task *t = &sched->tasks[task];
     const struct sched_failure_spec *spec = sched_failure_of(sched, task);
-    detail->tries++;
-    if (fatal || detail->tries > spec->retry_max) {
+    t->tries++;
+    if (fatal || t->tries > spec->retry_max) {
         give_up(sched, task);
         return;
     }
-    int64_t delay = duration_doubled(spec->backoff_ns,
-                                     detail->tries - 1,
-                                     spec->backoff_ns_max);
+    int64_t delay =
+        duration_doubled(spec->backoff_ns, t->tries - 1, spec->backoff_ns_max);
     if (delay == 0) {
         state_ready_or_wait(sched, task);
         return;
@@ -122,19 +121,19 @@ static void fail(struct sched *sched, uint32_t task, bool fatal)
 static void
 refuse(struct sched *sched, uint32_t task, const struct sched_event *event)
 {
-    struct detail *detail = &sched->details[task];
+    struct task *t = &sched->tasks[task];
     bool named = event->stop || event->retry_at_ns != SCHED_NEVER;
-    if (!named && detail->refusals < SCHED_RECORD_REFUSALS_MAX) {
-        detail->refusals++;
+    if (!named && t->refusals < SCHED_RECORD_REFUSALS_MAX) {
+        t->refusals++;
     }
-    if (named || detail->refusals < 2) {
+    if (named || t->refusals < 2) {
         state_ready_again(sched, task);
         return;
     }
     const struct provider *provider =
         &sched->providers[sched_shape_of(sched, task)->provider];
     int64_t delay_ns = duration_doubled(provider->spec.backoff_ns,
-                                        detail->refusals - 2U,
+                                        t->refusals - 2U,
                                         provider->spec.backoff_ns_max);
     int64_t from_ns = provider->kept.shut_until_ns > sched->now_ns
                           ? provider->kept.shut_until_ns
@@ -297,7 +296,7 @@ static void end_task(struct sched *sched,
     bool stale = sched_has(sched, task, TASK_STALE);
     sched_lower(sched, task, TASK_STALE);
     if (!stands_alone(outcome)) {
-        sched->details[task].refusals = 0;
+        sched->tasks[task].refusals = 0;
     }
     if (sched_has(sched, task, TASK_ENDING)) {
         withdraw(sched, task);
@@ -370,7 +369,7 @@ static bool
 is_own_refusal(struct sched *sched, uint32_t leader, struct provider *provider)
 {
     const struct shape *shape = sched_shape_of(sched, leader);
-    if (sched->details[leader].refusals == 0) {
+    if (sched->tasks[leader].refusals == 0) {
         return false;
     }
     bool own = provider_is_trusted(provider);
@@ -455,11 +454,11 @@ static void charge(struct sched *sched, uint32_t leader, int64_t used_ns)
     for (uint32_t task = leader; task != ID_NONE;
          task = sched->tasks[task].next_in_session) {
         uint32_t ix = sched->tasks[task].group;
-        struct group *group = sched_group(sched, ix);
-        group->service_ns += used_ns - sched->tasks[task].estimate_ns;
-        if (group->service_ns < 0) {
+        int64_t *service_ns = sched_service(sched, ix);
+        *service_ns += used_ns - sched->tasks[task].estimate_ns;
+        if (*service_ns < 0) {
             /* Its record had less service than its sessions were charged. */
-            group->service_ns = 0;
+            *service_ns = 0;
         }
         ready_rekey_group(sched, ix);
     }
@@ -521,6 +520,7 @@ enum err outcome_apply(struct sched *sched, const struct sched_event *event)
     uint32_t count = 0;
     for (uint32_t task = leader; task != ID_NONE;
          task = sched->tasks[task].next_in_session) {
+        sched_fetch_dependents(sched, task, true); /* needed in the end */
         count++;
     }
     if (!fits_session(event, count)) {

@@ -16,6 +16,14 @@ void pheap_init(struct pheap_link *links, uint32_t count)
     }
 }
 
+/* Return the links of an item. */
+static struct pheap_link *at(const struct pheap_forest *forest, uint32_t item)
+{
+    void *first = forest->links;
+    void *place = (char *)first + forest->stride * item;
+    return place;
+}
+
 /* Join two roots; the later in order becomes a child of the other. */
 static uint32_t join(const struct pheap_forest *forest, uint32_t a, uint32_t b)
 {
@@ -28,22 +36,21 @@ static uint32_t join(const struct pheap_forest *forest, uint32_t a, uint32_t b)
         a = b;
         b = swapped;
     }
-    struct pheap_link *links = forest->links;
-    links[b].prev = a;
-    links[b].next = links[a].child;
-    if (links[a].child != ID_NONE) {
-        links[links[a].child].prev = b;
+    struct pheap_link *parent = at(forest, a);
+    struct pheap_link *child = at(forest, b);
+    child->prev = a;
+    child->next = parent->child;
+    if (parent->child != ID_NONE) {
+        at(forest, parent->child)->prev = b;
     }
-    links[a].child = b;
-    links[a].next = ID_NONE;
-    links[a].prev = ID_NONE;
+    *parent = (struct pheap_link){b, ID_NONE, ID_NONE};
     return a;
 }
 
 uint32_t
 pheap_add(const struct pheap_forest *forest, uint32_t root, uint32_t item)
 {
-    forest->links[item] = (struct pheap_link){ID_NONE, ID_NONE, ID_NONE};
+    *at(forest, item) = (struct pheap_link){ID_NONE, ID_NONE, ID_NONE};
     return join(forest, root, item);
 }
 
@@ -51,26 +58,25 @@ pheap_add(const struct pheap_forest *forest, uint32_t root, uint32_t item)
 static uint32_t merge_siblings(const struct pheap_forest *forest,
                                uint32_t first)
 {
-    struct pheap_link *links = forest->links;
     uint32_t pairs = ID_NONE;
     while (first != ID_NONE) {
-        uint32_t second = links[first].next;
-        INVARIANT(second == ID_NONE || links[second].prev == first);
-        uint32_t rest = second != ID_NONE ? links[second].next : ID_NONE;
+        uint32_t second = at(forest, first)->next;
+        INVARIANT(second == ID_NONE || at(forest, second)->prev == first);
+        uint32_t rest = second != ID_NONE ? at(forest, second)->next : ID_NONE;
         uint32_t pair = join(forest, first, second);
-        links[pair].next = pairs;
+        at(forest, pair)->next = pairs;
         pairs = pair;
         first = rest;
     }
     uint32_t root = ID_NONE;
     while (pairs != ID_NONE) {
-        uint32_t rest = links[pairs].next;
+        uint32_t rest = at(forest, pairs)->next;
         root = join(forest, root, pairs);
         pairs = rest;
     }
     if (root != ID_NONE) {
-        links[root].next = ID_NONE;
-        links[root].prev = ID_NONE;
+        at(forest, root)->next = ID_NONE;
+        at(forest, root)->prev = ID_NONE;
     }
     return root;
 }
@@ -79,24 +85,23 @@ uint32_t
 pheap_remove(const struct pheap_forest *forest, uint32_t root, uint32_t item)
 {
     INVARIANT(root != ID_NONE);
-    struct pheap_link *links = forest->links;
-    uint32_t children = merge_siblings(forest, links[item].child);
+    uint32_t children = merge_siblings(forest, at(forest, item)->child);
     if (item != root) {
-        uint32_t prev = links[item].prev;
+        uint32_t prev = at(forest, item)->prev;
         INVARIANT(prev != ID_NONE);
-        INVARIANT(links[root].prev == ID_NONE);
-        if (links[prev].child == item) {
-            links[prev].child = links[item].next;
+        INVARIANT(at(forest, root)->prev == ID_NONE);
+        if (at(forest, prev)->child == item) {
+            at(forest, prev)->child = at(forest, item)->next;
         } else {
-            INVARIANT(links[prev].next == item);
-            links[prev].next = links[item].next;
+            INVARIANT(at(forest, prev)->next == item);
+            at(forest, prev)->next = at(forest, item)->next;
         }
-        if (links[item].next != ID_NONE) {
-            INVARIANT(links[links[item].next].prev == item);
-            links[links[item].next].prev = prev;
+        if (at(forest, item)->next != ID_NONE) {
+            INVARIANT(at(forest, at(forest, item)->next)->prev == item);
+            at(forest, at(forest, item)->next)->prev = prev;
         }
         children = join(forest, root, children);
     }
-    links[item] = (struct pheap_link){ID_NONE, ID_NONE, ID_NONE};
+    *at(forest, item) = (struct pheap_link){ID_NONE, ID_NONE, ID_NONE};
     return children;
 }

@@ -2,7 +2,7 @@
 /*
  * pheap: pairing heaps of indices, without memory of their own.
  *
- * A forest is one array of links, one per item, and the order of the items. A
+ * A forest is the links of all items, at equal distances, and their order. A
  * heap is the index of its root (ID_NONE when empty), kept by the caller; any
  * number of heaps share a forest, and an item is in at most one of them. Adding
  * costs O(1), removing any item O(log n) amortised; nothing allocates.
@@ -14,6 +14,8 @@
 #define CORE_PHEAP_H
 
 #include "core/ids.h"
+
+#include <stddef.h>
 
 /* Links of one item; all ID_NONE if it is in no heap or alone in one. */
 struct pheap_link {
@@ -27,7 +29,8 @@ typedef bool (*pheap_before_fn)(const void *ctx, uint32_t a, uint32_t b);
 
 /* A plain value, created for each use from the owner's arrays. */
 struct pheap_forest {
-    struct pheap_link *links;
+    struct pheap_link *links; /* of item 0 */
+    size_t stride;            /* bytes from the links of an item to the next */
     pheap_before_fn before;
     const void *ctx;
 };

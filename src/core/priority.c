@@ -192,7 +192,7 @@ void priority_of_new(struct sched *sched,
     for (uint32_t ix = sched->task_count; ix-- > first;) {
         if (forward) {
             if (ix >= first + AHEAD) {
-                sched_fetch_dependents(sched, ix - AHEAD);
+                sched_fetch_dependents(sched, ix - AHEAD, false);
             }
             update(sched, ix, true);
         } else {

@@ -63,7 +63,8 @@ key_of(const struct sched *sched, uint32_t task, enum bin_side side)
         key.high |= 1;
     }
     if (policy == SCHED_FAIR) {
-        uint64_t service = (uint64_t)group->service_ns / KEY_SERVICE_UNIT;
+        uint64_t service =
+            (uint64_t)*sched_service(sched, t->group) / KEY_SERVICE_UNIT;
         service = service < KEY_SERVICE_MAX ? service : KEY_SERVICE_MAX;
         key.high |= service << 1;
     }
@@ -117,7 +118,10 @@ static bool task_before(const void *ctx, uint32_t a, uint32_t b)
 
 static struct pheap_forest bin_forest(const struct sched *sched)
 {
-    return (struct pheap_forest){sched->bin_links, task_before, sched};
+    return (struct pheap_forest){&sched->tasks[0].member.link,
+                                 sizeof(struct task),
+                                 task_before,
+                                 sched};
 }
 
 static uint32_t item_of(uint32_t bin, enum bin_side side)
@@ -125,11 +129,18 @@ static uint32_t item_of(uint32_t bin, enum bin_side side)
     return bin * BIN_SIDES + side;
 }
 
+/* Return the stamp of a bin's side; in a bin of one task both have the same. */
+static uint32_t *stamp_at(const struct sched *sched, uint32_t item)
+{
+    uint32_t bin = item / BIN_SIDES;
+    return sched_is_solo_bin(bin)
+               ? &sched->tasks[bin / 4].solo.stamp
+               : &sched_bin(sched, bin)->stamp[item % BIN_SIDES];
+}
+
 static uint32_t stamp_of(const void *ctx, uint32_t item)
 {
-    const struct sched *sched = ctx;
-    uint32_t stamp =
-        sched_bin(sched, item / BIN_SIDES)->stamp[item % BIN_SIDES];
+    uint32_t stamp = *stamp_at(ctx, item);
     return stamp % 2 != 0 ? stamp : 0;
 }
 
@@ -181,10 +192,10 @@ static void fetch_ahead(const struct sched *sched, uint32_t queue)
     uint32_t count = sched_entries(sched, queue);
     uint32_t root = sched_best_of(sched, sched_entry(sched, queue, 0)->item);
     __builtin_prefetch(&sched->tasks[root]);
-    __builtin_prefetch(&sched->tasks[root].own);
+    __builtin_prefetch(&sched->tasks[root].tries);
     for (uint32_t ix = 1; ix < AHEAD && ix < count; ix++) {
-        uint32_t bin = sched_entry(sched, queue, ix)->item / BIN_SIDES;
-        __builtin_prefetch(sched_bin(sched, bin));
+        __builtin_prefetch(
+            stamp_at(sched, sched_entry(sched, queue, ix)->item));
     }
 }
 
@@ -240,14 +251,14 @@ void ready_requeue_lane(struct sched *sched, uint32_t lane)
 static uint32_t
 queue_of(const struct sched *sched, uint32_t bin, enum bin_side side)
 {
-    const struct bin *b = sched_bin(sched, bin);
-    const struct shape *shape = &sched->shapes[b->shape];
+    const struct shape *shape = &sched->shapes[sched_bin_shape(sched, bin)];
     if (side == BIN_BACKGROUND) {
         INVARIANT(shape->background_queue != ID_NONE);
         return shape->background_queue;
     }
-    return sched_group(sched, b->group)->open ? shape->open_queue
-                                              : shape->closed_queue;
+    uint32_t group = bin % 2 == 0 ? bin / 2 : sched_bin(sched, bin)->group;
+    return sched_group(sched, group)->open ? shape->open_queue
+                                           : shape->closed_queue;
 }
 
 /* Note the path of a task that has an entry in a queue. */
@@ -270,17 +281,17 @@ struct requeued {
 /* Push a new entry of a bin's side to its queue, or none if it is empty. */
 static void rekey(struct sched *sched, uint32_t bin, enum bin_side side)
 {
-    struct bin *b = sched_bin(sched, bin);
     uint32_t queue = queue_of(sched, bin, side);
-    if (b->stamp[side] % 2 != 0) {
-        b->stamp[side]++;
-    }
-    if (b->root[side] != ID_NONE) {
-        b->stamp[side]++;
+    uint32_t item = item_of(bin, side);
+    uint32_t best = sched_best_of(sched, item);
+    uint32_t *stamp = stamp_at(sched, item);
+    *stamp += *stamp % 2; /* an entry dies */
+    if (best != ID_NONE) {
+        ++*stamp;
         struct ready_entry entry = {
-            .key = key_of(sched, b->root[side], side),
-            .item = item_of(bin, side),
-            .stamp = b->stamp[side],
+            .key = key_of(sched, best, side),
+            .item = item,
+            .stamp = *stamp,
         };
         ready_queue_push(sched_block(sched, queue),
                          sched->queues[queue].end,
@@ -288,7 +299,7 @@ static void rekey(struct sched *sched, uint32_t bin, enum bin_side side)
                          stamp_of,
                          sched);
         if (entry.key.middle >> 63 != 0) { /* not critical, or not by rank */
-            note_length(sched, queue, b->root[side]);
+            note_length(sched, queue, best);
         }
     }
     ready_requeue(sched, queue);
@@ -347,18 +358,18 @@ void ready_rekey_group(struct sched *sched, uint32_t group)
 {
     uint32_t bin = group * 2;
     while (bin != ID_NONE) {
-        const struct bin *b = sched_bin(sched, bin);
-        if (b->root[BIN_NORMAL] != ID_NONE) {
-            INVARIANT(b->group == group);
+        const struct shape *shape = &sched->shapes[sched_bin_shape(sched, bin)];
+        if (sched_best_of(sched, item_of(bin, BIN_NORMAL)) != ID_NONE) {
+            INVARIANT(bin % 2 == 0 || sched_bin(sched, bin)->group == group);
             rekey(sched, bin, BIN_NORMAL);
             /* The group may just have opened or closed: one entry is dead. */
-            ready_requeue(sched, sched->shapes[b->shape].open_queue);
-            ready_requeue(sched, sched->shapes[b->shape].closed_queue);
+            ready_requeue(sched, shape->open_queue);
+            ready_requeue(sched, shape->closed_queue);
         }
-        if (b->root[BIN_BACKGROUND] != ID_NONE) {
+        if (sched_best_of(sched, item_of(bin, BIN_BACKGROUND)) != ID_NONE) {
             rekey(sched, bin, BIN_BACKGROUND);
         }
-        bin = b->next_of_group;
+        bin = sched_next_bin(sched, bin);
     }
 }
 
@@ -366,8 +377,9 @@ void ready_rekey_group(struct sched *sched, uint32_t group)
 void ready_check_group(struct sched *sched, uint32_t group)
 {
     struct group *g = sched_group(sched, group);
-    bool idle =
-        (g->open && g->busy == 0) || (g->working && g->busy == g->queued);
+    uint32_t busy = sched_busy(sched, group);
+    bool idle = (g->open && busy == 0) ||
+                (g->working && busy == sched_queued(sched, group));
     if (idle && !g->checking) {
         INVARIANT(sched->group_checks != group);
         g->checking = true;
@@ -383,13 +395,15 @@ void ready_count_in(struct sched *sched, uint32_t task)
               sched_has(sched, task, TASK_BACKING_OFF));
     if (!sched_has(sched, task, TASK_COUNTED)) {
         uint32_t ix = sched->tasks[task].group;
-        struct group *group = sched_group(sched, ix);
+        const struct group *group = sched_group(sched, ix);
+        bool queues = sched_class_of(sched, task)->queue;
         sched_raise(sched, task, TASK_COUNTED);
-        group->busy++;
-        INVARIANT(!sched_is_solo(ix) || group->busy == 1);
-        if (sched_class_of(sched, task)->queue) {
-            group->queued++;
-        } else if (group->open && !group->working) {
+        if (!sched_is_solo(ix)) {
+            sched->more[ix / 2].busy++;
+            sched->more[ix / 2].queued += queues ? 1 : 0;
+        }
+        INVARIANT(sched_busy(sched, ix) >= sched_queued(sched, ix));
+        if (!queues && group->open && !group->working) {
             dispatch_work_on(sched, ix);
         }
     }
@@ -402,11 +416,12 @@ void ready_count_out(struct sched *sched, uint32_t task)
     }
     sched_lower(sched, task, TASK_COUNTED);
     uint32_t ix = sched->tasks[task].group;
-    struct group *group = sched_group(sched, ix);
-    INVARIANT(group->busy > 0 && group->queued <= group->busy);
-    group->busy--;
-    group->queued -= sched_class_of(sched, task)->queue ? 1 : 0;
-    INVARIANT(!sched_is_solo(ix) || group->busy == 0);
+    if (!sched_is_solo(ix)) {
+        struct group_more *more = &sched->more[ix / 2];
+        INVARIANT(more->busy > 0 && more->queued <= more->busy);
+        more->busy--;
+        more->queued -= sched_class_of(sched, task)->queue ? 1 : 0;
+    }
     ready_check_group(sched, ix);
 }
 
@@ -432,7 +447,7 @@ uint32_t ready_list_heap(struct sched *sched, uint32_t root)
     }
     for (uint32_t ix = 0; ix < count; ix++) {
         uint32_t task = sched->list[ix];
-        const struct pheap_link *link = &sched->bin_links[task];
+        const struct pheap_link *link = &sched->tasks[task].member.link;
         if (link->child != ID_NONE) {
             sched->list[count++] = link->child;
         }
@@ -507,20 +522,17 @@ void ready_enqueue(struct sched *sched, uint32_t task)
     }
     recount(sched, task);
     sched_raise(sched, task, TASK_QUEUED);
-    uint32_t bin = sched->tasks[task].bin;
+    uint32_t bin = sched_bin_of(sched, task);
     enum bin_side side = side_of(sched, task);
-    uint32_t *root = &sched_bin(sched, bin)->root[side];
-    if (sched_is_solo(sched->tasks[task].group)) {
-        INVARIANT(*root == ID_NONE);
-        *root = task;
-    } else {
+    if (!sched_is_solo_bin(bin)) {
         struct pheap_forest forest = bin_forest(sched);
+        uint32_t *root = &sched_bin(sched, bin)->root[side];
         *root = pheap_add(&forest, *root, task);
     }
-    if (*root == task) {
+    if (sched_best_of(sched, item_of(bin, side)) == task) {
         rekey(sched, bin, side);
     }
-    INVARIANT(sched_bin(sched, bin)->stamp[side] % 2 != 0);
+    INVARIANT(*stamp_at(sched, item_of(bin, side)) % 2 != 0);
     if (sched_has(sched, task, TASK_AGED)) {
         /* It may now reserve the units it lacks. */
         dispatch_rouse(sched, queue_of(sched, bin, side));
@@ -531,18 +543,16 @@ void ready_dequeue(struct sched *sched, uint32_t task)
 {
     INVARIANT(sched_has(sched, task, TASK_QUEUED));
     sched_lower(sched, task, TASK_QUEUED);
-    uint32_t bin = sched->tasks[task].bin;
+    uint32_t bin = sched_bin_of(sched, task);
     enum bin_side side = side_of(sched, task);
-    uint32_t *root = &sched_bin(sched, bin)->root[side];
-    bool was_best = *root == task;
-    if (sched_is_solo(sched->tasks[task].group)) {
-        INVARIANT(was_best);
-        *root = ID_NONE;
-    } else {
+    bool was_best = true;
+    if (!sched_is_solo_bin(bin)) {
         struct pheap_forest forest = bin_forest(sched);
+        uint32_t *root = &sched_bin(sched, bin)->root[side];
+        was_best = *root == task;
         *root = pheap_remove(&forest, *root, task);
     }
-    INVARIANT(*root != task);
+    INVARIANT(sched_best_of(sched, item_of(bin, side)) != task);
     if (was_best) {
         rekey(sched, bin, side);
     }

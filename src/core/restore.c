@@ -74,7 +74,8 @@ static uint32_t flags_of(const struct sched *sched, uint32_t task)
     recorded |= detail->early != 0 && backs_off ? SCHED_RECORD_EARLY : 0U;
     recorded |= detail->unapproved != 0 ? SCHED_RECORD_UNAPPROVED : 0U;
     recorded |= sched->tasks[task].first != 0 ? SCHED_RECORD_FIRST : 0U;
-    recorded |= (uint32_t)detail->refusals << SCHED_RECORD_REFUSALS_SHIFT;
+    recorded |= (uint32_t)sched->tasks[task].refusals
+                << SCHED_RECORD_REFUSALS_SHIFT;
     if (detail->prioritised != 0) {
         recorded |= (detail->own_priority + 1U) << SCHED_RECORD_PRIORITY_SHIFT;
     }
@@ -86,6 +87,7 @@ struct sched_record sched_record(const struct sched *sched, struct task_id task)
     INVARIANT(task.v < sched->task_count);
     const struct task *t = &sched->tasks[task.v];
     const struct detail *detail = &sched->details[task.v];
+    bool serves = sched_has_service(sched, t->group);
     bool flies = state_in_flight(sched, task.v);
     bool backs_off = sched_has(sched, task.v, TASK_BACKING_OFF);
     return (struct sched_record){
@@ -97,15 +99,15 @@ struct sched_record sched_record(const struct sched *sched, struct task_id task)
         .until_ns = backs_off ? detail->until_ns : 0,
         .started_ns =
             sched->times != NULL ? sched->times[task.v].started_ns : 0,
-        .service_ns = sched_group(sched, t->group)->service_ns,
+        .service_ns = serves ? *sched_service(sched, t->group) : 0,
         .token = t->token,
         .leader = flies ? t->leader : ID_NONE,
         .place = flies ? place_of(sched, task.v) : 0,
         .attempts = t->attempts,
-        .tries = detail->tries,
+        .tries = t->tries,
         .reworks = detail->reworks,
         .checkpoints = detail->checkpoints,
-        .cause = detail->cause,
+        .cause = t->cause,
     };
 }
 
@@ -381,12 +383,12 @@ static void restore_task(struct sched *sched,
         sched->times[task].started_ns = record->started_ns;
     }
     detail->parked = record->parked & 0x3;
-    detail->refusals = (uint8_t)(record->flags >> SCHED_RECORD_REFUSALS_SHIFT);
-    detail->tries = record->tries;
+    t->refusals = (uint8_t)(record->flags >> SCHED_RECORD_REFUSALS_SHIFT);
+    t->tries = record->tries;
     detail->reworks = (uint16_t)record->reworks;
     detail->checkpoints = (uint16_t)record->checkpoints;
-    detail->cause = record->cause == ID_NONE ? ID_NONE : first + record->cause;
-    INVARIANT(detail->cause == ID_NONE || detail->cause < sched->task_count);
+    t->cause = record->cause == ID_NONE ? ID_NONE : first + record->cause;
+    INVARIANT(t->cause == ID_NONE || t->cause < sched->task_count);
     state_restore(sched, task, record->state);
     if (record->ready_seq > sched->event_seq) {
         sched->event_seq = record->ready_seq;
@@ -482,11 +484,15 @@ static void restore_groups(struct sched *sched,
     for (uint32_t task = first; task < sched->task_count; task++) {
         const struct sched_record *record = &records[task - first];
         uint32_t ix = sched->tasks[task].group;
-        struct group *group = sched_group(sched, ix);
+        const struct group *group = sched_group(sched, ix);
         bool open = sched_has(sched, task, TASK_COUNTED) &&
                     state_in_flight(sched, task);
         if (idmap_get(&newest, ix) == task) {
-            group->service_ns = record->service_ns;
+            bool serves = sched_has_service(sched, ix);
+            INVARIANT(serves || record->service_ns == 0);
+            if (serves) {
+                *sched_service(sched, ix) = record->service_ns;
+            }
             open = open || (record->flags & SCHED_RECORD_GROUP_OPEN) != 0;
         }
         if (open && !group->open) {

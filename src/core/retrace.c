@@ -53,13 +53,12 @@ static void tell_group(const struct retrace *retrace, uint32_t group)
     struct sched *sched = retrace->sched;
     uint32_t bin = group * 2;
     while (bin != ID_NONE) {
-        const struct bin *b = sched_bin(sched, bin);
-        uint32_t root = b->root[BIN_NORMAL];
+        uint32_t root = sched_best_of(sched, bin * BIN_SIDES + BIN_NORMAL);
         uint32_t count = root != ID_NONE ? ready_list_heap(sched, root) : 0;
         for (uint32_t ix = 0; ix < count; ix++) {
             tell(retrace, sched->list[ix]);
         }
-        bin = b->next_of_group;
+        bin = sched_next_bin(sched, bin);
     }
 }
 
@@ -249,7 +248,8 @@ uint32_t retrace_kind(const struct sched *sched, struct task_id task)
     if (sched_has(sched, task.v, TASK_BACKGROUND)) {
         side = KIND_BACKGROUND;
     }
-    return sched_bin(sched, t->bin)->shape * KIND_SIDES + side;
+    uint32_t bin = sched_bin_of(sched, task.v);
+    return sched_bin_shape(sched, bin) * KIND_SIDES + side;
 }
 
 bool retrace_leads(const struct sched *sched, struct task_id task)

@@ -57,15 +57,14 @@ void sched_free(struct sched *sched)
     idmap_release(&sched->kinds_by_hash);
     void *blocks[] = {
         sched->tasks,       sched->details,     sched->unmet,
-        sched->bin_links,   sched->timer_links, sched->marks,
-        sched->stack,       sched->list,        sched->times,
-        sched->doubts,      sched->groups,      sched->bins,
-        sched->shapes,      sched->queues,      sched->sets,
-        sched->needs,       sched->providers,   sched->classes,
-        sched->runs,        sched->failures,    sched->in_flight,
-        sched->queue_links, sched->guards,      sched->more,
-        sched->kinds,       sched->lend_links,  sched->scope_links,
-        sched->touched,     sched->scopes,
+        sched->marks,       sched->stack,       sched->list,
+        sched->times,       sched->doubts,      sched->groups,
+        sched->bins,        sched->shapes,      sched->queues,
+        sched->sets,        sched->needs,       sched->providers,
+        sched->classes,     sched->runs,        sched->failures,
+        sched->in_flight,   sched->queue_links, sched->guards,
+        sched->more,        sched->kinds,       sched->lend_links,
+        sched->scope_links, sched->touched,     sched->scopes,
     };
     for (uint32_t ix = 0; ix < ARRAY_COUNT(blocks); ix++) {
         mem_free(blocks[ix]);
@@ -459,7 +458,7 @@ struct sched_task sched_task(const struct sched *sched, struct task_id task)
         .ready_ns = t->ready_ns,
         .token = t->token,
         .attempts = t->attempts,
-        .tries = detail->tries,
+        .tries = t->tries,
         .reworks = detail->reworks,
         .checkpoints = detail->checkpoints,
         .unmet = sched->unmet[task.v],
@@ -622,7 +621,8 @@ bool sched_fits_without(const struct sched *sched,
     const struct group *others =
         sched_group(sched, sched->tasks[other.v].group);
     /* The other's group closes if no other task keeps it open. */
-    bool closes = others->open && others->busy == 1 &&
+    bool closes = others->open &&
+                  sched_busy(sched, sched->tasks[other.v].group) == 1 &&
                   sched_has(sched, other.v, TASK_COUNTED);
     uint32_t freed[5];
     uint32_t count = 0;

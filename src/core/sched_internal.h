@@ -97,71 +97,98 @@ struct group_kind {
     uint32_t next_same_hash;
 };
 
+/* Bits of the index of a kind. */
+enum { SCHED_KIND_BITS = 29 };
+
 /*
- * Contains its first bin, because most groups need only one. The index of a
- * group encodes where it is: see sched_group().
+ * What all groups have. The index of a group encodes where it is: see
+ * sched_group().
  */
 struct group {
-    int64_t service_ns;  /* time used by its sessions, for SCHED_FAIR */
-    uint32_t kind;       /* index of its kind */
-    uint32_t busy;       /* tasks that keep it open */
-    uint32_t queued;     /* of them, those of a class with `queue` */
+    uint32_t kind : SCHED_KIND_BITS; /* index of its kind */
+    bool open : 1;
+    bool working : 1; /* open, and holds the units of its issues */
+    bool checking : 1;
     uint32_t check_next; /* list of groups to be closed if idle */
-    bool open;
-    bool working; /* open, and holds the units of its issues */
-    bool checking;
-    bool has_bin;
-    struct bin bin; /* the first one; the others follow by next_of_group */
 };
 
-/* The rest of a declared group. */
+_Static_assert(sizeof(struct group) == 8, "every task may have one");
+
+/* The rest of a declared group. Contains its first bin, because most groups
+ * need only one. */
 struct group_more {
+    int64_t service_ns; /* time used by its sessions, for SCHED_FAIR */
+    uint32_t busy;      /* tasks that keep it open */
+    uint32_t queued;    /* of them, those of a class with `queue` */
+    bool has_bin;
+    struct bin bin; /* the first one; the others follow by next_of_group */
     uint64_t work;  /* of its unfinished tasks, see goal.c */
     uint32_t left;  /* foreground tasks that are not finished or stuck */
     uint32_t width; /* such tasks at once, at most: see lend.c */
 };
 
 /*
- * Fields that every start and end of a task touches: two neighbouring cache
- * lines, which are fetched together. A large plan is walked in graph order, and
- * the number of cache lines touched is the cost.
+ * The group of a task that has no other, and its bin. The task is the only one
+ * in them, so its flags say the rest: whether it keeps the group open, and
+ * whether and on which side it is in the bin.
+ */
+struct solo {
+    struct group group;
+    uint32_t shape;
+    uint32_t stamp; /* like that of a bin; only one side has an entry */
+};
+
+/* The place of a task in a declared group. */
+struct member {
+    uint32_t bin;
+    struct pheap_link link; /* in the heap of its bin */
+};
+
+/*
+ * Fields that every start and end of a task touches: two cache lines. A large
+ * plan is walked in graph order, and the number of cache lines touched is the
+ * cost. What others read of a task (its rank, its state) is in the first 32
+ * bytes, which are in one of the two lines.
  */
 struct task {
-    int64_t rank_ns;    /* longest estimated path from here to the end */
-    int64_t ready_ns;   /* when it became ready */
-    uint64_t ready_seq; /* order of becoming ready, then of declaration */
-    uint64_t token;
-    uint32_t group;
-    uint32_t bin;
-    uint32_t leader;          /* first task of its session */
-    uint32_t next_in_session; /* after it in the session, or ID_NONE */
-    uint32_t flight_ix;       /* place in the list of tasks in flight */
-    uint32_t dirty_next;
+    int64_t rank_ns; /* longest estimated path from here to the end */
     unsigned attempts : SCHED_ATTEMPT_BITS;
     unsigned first : 1;    /* goes before all others */
     unsigned special : 1;  /* few are: its detail says more */
     unsigned priority : 4; /* best of its own and all its dependents' */
     uint16_t flags;
-    uint8_t tier;     /* best of its class and all its dependents */
-    uint8_t state;    /* enum task_state */
-    struct group own; /* its group, if it has no other */
+    uint8_t tier;  /* best of its class and all its dependents */
+    uint8_t state; /* enum task_state */
+    uint32_t group;
+    unsigned failure : SCHED_TASK_BITS; /* index of its failure rules */
+    uint8_t refusals; /* of its own in a row, without a named time */
+    uint64_t token;
+    int64_t ready_ns;   /* when it became ready */
+    uint64_t ready_seq; /* order of becoming ready, then of declaration */
     int64_t estimate_ns;
+    uint32_t leader;          /* first task of its session */
+    uint32_t next_in_session; /* after it in the session, or ID_NONE */
+    uint32_t flight_ix;       /* place in the list of tasks in flight */
+    uint32_t dirty_next;
+    union {
+        struct solo solo; /* see sched_is_solo() */
+        struct member member;
+    };
+    uint32_t cause; /* task that caused its skip or cancellation */
+    uint32_t tries;
 };
 
-_Static_assert(sizeof(struct task) == 128, "a task is two cache lines");
+_Static_assert(sizeof(struct task) == 96, "a task touches two cache lines");
 
 /* The other fields of a task. */
 struct detail {
     int64_t until_ns; /* timer: when the back-off expires, or age; `early`,
                          before it is ready: when it may start */
-    uint32_t failure; /* index of its failure rules */
+    struct pheap_link timer; /* in the heap of timers */
     uint32_t rework_to;
-    uint32_t cause; /* task that caused its skip or cancellation */
-    uint32_t tries;
     uint16_t reworks;
     uint16_t checkpoints;
     uint8_t blocked_tier;      /* best among its non-deferred dependents */
-    uint8_t refusals;          /* of its own in a row, without a named time */
     unsigned parked : 2;       /* enum sched_parked, while it is parked */
     unsigned own_priority : 4; /* without its dependents */
     unsigned continued : 1;    /* a chain of its group goes on: see lend.c */
@@ -180,11 +207,12 @@ struct detail {
                            off: until then */
 };
 
-_Static_assert(sizeof(struct detail) == 40, "no more than that");
+_Static_assert(sizeof(struct detail) == 32, "no more than that");
 
 /* Times of a task that only some policies need. */
 struct task_times {
     int64_t started_ns; /* when its attempt started */
+    int64_t service_ns; /* of its group, if it has no other */
 };
 
 /* The place of a task among the scopes. */
@@ -315,8 +343,6 @@ struct sched {
     struct task *tasks;
     struct detail *details;
     uint32_t *unmet; /* unsatisfied needs, per task; separate, for the cache */
-    struct pheap_link *bin_links;
-    struct pheap_link *timer_links;
     uint32_t *in_flight;
     uint32_t in_flight_count;
     uint32_t task_count;
@@ -609,7 +635,7 @@ static inline struct group *sched_group(const struct sched *sched,
                                         uint32_t group)
 {
     return group % 2 == 0 ? &sched->groups[group / 2]
-                          : &sched->tasks[group / 2].own;
+                          : &sched->tasks[group / 2].solo.group;
 }
 
 static inline const struct group_kind *sched_kind(const struct sched *sched,
@@ -623,11 +649,56 @@ static inline bool sched_is_solo(uint32_t group)
     return group % 2 != 0;
 }
 
-/* Return a bin by its index: even ones are in groups, odd ones in `bins`. */
+/* Return how many tasks keep a group open. */
+static inline uint32_t sched_busy(const struct sched *sched, uint32_t group)
+{
+    if (!sched_is_solo(group)) {
+        return sched->more[group / 2].busy;
+    }
+    return (sched->tasks[group / 2].flags & TASK_COUNTED) != 0 ? 1 : 0;
+}
+
+/* Return whether the time used by the sessions of a group is kept. */
+static inline bool sched_has_service(const struct sched *sched, uint32_t group)
+{
+    return !sched_is_solo(group) || sched->times != NULL;
+}
+
+/* Return where it is kept. */
+static inline int64_t *sched_service(const struct sched *sched, uint32_t group)
+{
+    return sched_is_solo(group) ? &sched->times[group / 2].service_ns
+                                : &sched->more[group / 2].service_ns;
+}
+
+/*
+ * Return whether a bin, by its index, has only the task of a group that is not
+ * declared. There is no struct bin for it.
+ */
+static inline bool sched_is_solo_bin(uint32_t bin)
+{
+    return bin % 2 == 0 && sched_is_solo(bin / 2);
+}
+
+/* Return another bin by its index: even ones are in groups, odd ones in
+ * `bins`. */
 static inline struct bin *sched_bin(const struct sched *sched, uint32_t bin)
 {
-    return bin % 2 == 0 ? &sched_group(sched, bin / 2)->bin
-                        : &sched->bins[bin / 2];
+    return bin % 2 == 0 ? &sched->more[bin / 4].bin : &sched->bins[bin / 2];
+}
+
+/* Return the next bin of the same group, or ID_NONE. */
+static inline uint32_t sched_next_bin(const struct sched *sched, uint32_t bin)
+{
+    return sched_is_solo_bin(bin) ? ID_NONE
+                                  : sched_bin(sched, bin)->next_of_group;
+}
+
+/* Return the bin of a task. */
+static inline uint32_t sched_bin_of(const struct sched *sched, uint32_t task)
+{
+    const struct task *t = &sched->tasks[task];
+    return sched_is_solo(t->group) ? t->group * 2 : t->member.bin;
 }
 
 /* Return the block that has the entries of a queue. */
@@ -655,13 +726,28 @@ sched_entry(const struct sched *sched, uint32_t queue, uint32_t ix)
 /* Return the best task of a bin's side (a queue item), or ID_NONE. */
 static inline uint32_t sched_best_of(const struct sched *sched, uint32_t item)
 {
-    return sched_bin(sched, item / BIN_SIDES)->root[item % BIN_SIDES];
+    uint32_t bin = item / BIN_SIDES;
+    uint32_t side = item % BIN_SIDES;
+    if (!sched_is_solo_bin(bin)) {
+        return sched_bin(sched, bin)->root[side];
+    }
+    const unsigned both = TASK_QUEUED | TASK_BACKGROUND;
+    unsigned flags = sched->tasks[bin / 4].flags & both;
+    return flags == (side == BIN_BACKGROUND ? both : TASK_QUEUED) ? bin / 4
+                                                                  : ID_NONE;
+}
+
+/* Return the shape of a bin. */
+static inline uint32_t sched_bin_shape(const struct sched *sched, uint32_t bin)
+{
+    return sched_is_solo_bin(bin) ? sched->tasks[bin / 4].solo.shape
+                                  : sched_bin(sched, bin)->shape;
 }
 
 static inline const struct shape *sched_shape_of(const struct sched *sched,
                                                  uint32_t task)
 {
-    return &sched->shapes[sched_bin(sched, sched->tasks[task].bin)->shape];
+    return &sched->shapes[sched_bin_shape(sched, sched_bin_of(sched, task))];
 }
 
 static inline const struct sched_class_spec *
@@ -673,7 +759,17 @@ sched_class_of(const struct sched *sched, uint32_t task)
 static inline const struct sched_failure_spec *
 sched_failure_of(const struct sched *sched, uint32_t task)
 {
-    return &sched->failures[sched->details[task].failure];
+    return &sched->failures[sched->tasks[task].failure];
+}
+
+/* Return how many tasks of a class with `queue` keep a group open. */
+static inline uint32_t sched_queued(const struct sched *sched, uint32_t group)
+{
+    if (!sched_is_solo(group)) {
+        return sched->more[group / 2].queued;
+    }
+    return sched_class_of(sched, group / 2)->queue ? sched_busy(sched, group)
+                                                   : 0;
 }
 
 static inline uint32_t sched_run_ix(const struct sched *sched, uint32_t task)
@@ -723,21 +819,24 @@ static inline bool sched_is_away(const struct sched *sched, uint32_t task)
 {
     const struct detail *detail = &sched->details[task];
     return sched_has(sched, task, TASK_BACKING_OFF) &&
-           (detail->refusals > 0 || detail->snoozed != 0 || detail->early != 0);
+           (sched->tasks[task].refusals > 0 || detail->snoozed != 0 ||
+            detail->early != 0);
 }
 
-/* Prefetch some dependents. */
-static inline void sched_fetch_dependents(const struct sched *sched,
-                                          uint32_t task)
+/* Prefetch some dependents: what they pass on, or all of them. */
+static inline void
+sched_fetch_dependents(const struct sched *sched, uint32_t task, bool all)
 {
     enum { AHEAD = 8 };
     const struct graph *graph = &sched->graph;
     uint32_t edge = graph_first_dependent(graph, task);
     for (uint32_t n = 0; n < AHEAD && edge != ID_NONE; n++) {
         uint32_t dependent = graph_dependent(graph, edge);
-        __builtin_prefetch(&sched->unmet[dependent], 1);
         __builtin_prefetch(&sched->tasks[dependent], 1);
-        __builtin_prefetch(&sched->tasks[dependent].own, 1);
+        if (all) {
+            __builtin_prefetch(&sched->unmet[dependent], 1);
+            __builtin_prefetch(&sched->tasks[dependent].tries, 1);
+        }
         edge = graph_next_dependent(graph, edge);
     }
 }

@@ -167,12 +167,20 @@ static bool timer_before(const void *ctx, uint32_t a, uint32_t b)
     return until_a != until_b ? until_a < until_b : a < b;
 }
 
+static struct pheap_forest timer_forest(const struct sched *sched)
+{
+    return (struct pheap_forest){&sched->details[0].timer,
+                                 sizeof(struct detail),
+                                 timer_before,
+                                 sched};
+}
+
 void state_set_timer(struct sched *sched, uint32_t task, int64_t until_ns)
 {
     INVARIANT(sched->tasks[task].state == TASK_READY ||
               sched_has(sched, task, TASK_BACKING_OFF));
     INVARIANT(!sched_has(sched, task, TASK_TIMED));
-    struct pheap_forest forest = {sched->timer_links, timer_before, sched};
+    struct pheap_forest forest = timer_forest(sched);
     sched->details[task].until_ns = until_ns;
     sched->timers = pheap_add(&forest, sched->timers, task);
     sched_raise(sched, task, TASK_TIMED);
@@ -182,7 +190,7 @@ void state_set_timer(struct sched *sched, uint32_t task, int64_t until_ns)
 void state_clear_timer(struct sched *sched, uint32_t task)
 {
     if (sched_has(sched, task, TASK_TIMED)) {
-        struct pheap_forest forest = {sched->timer_links, timer_before, sched};
+        struct pheap_forest forest = timer_forest(sched);
         sched->timers = pheap_remove(&forest, sched->timers, task);
         INVARIANT(sched->timers != task);
         sched_lower(sched, task, TASK_TIMED);

@@ -108,7 +108,7 @@ static void verify_counters(const struct sched *sched)
     }
     for (uint32_t ix = 0; ix < sched->task_count; ix++) {
         if (sched_is_solo(sched->tasks[ix].group)) {
-            add_open(sched, &sched->tasks[ix].own, used);
+            add_open(sched, &sched->tasks[ix].solo.group, used);
         }
     }
     for (uint32_t ix = 0; ix < sched->limits.counter_count; ix++) {
@@ -126,15 +126,18 @@ static void verify_bin(const struct bin *bin)
     }
 }
 
-static void
-verify_group(const struct group *group, uint32_t busy, uint32_t queued)
+static void verify_group(const struct sched *sched,
+                         uint32_t ix,
+                         uint32_t busy,
+                         uint32_t queued)
 {
-    INVARIANT(busy == group->busy && queued == group->queued);
-    INVARIANT(!group->open || group->busy > 0 || group->checking);
+    const struct group *group = sched_group(sched, ix);
+    INVARIANT(busy == sched_busy(sched, ix));
+    INVARIANT(queued == sched_queued(sched, ix));
+    INVARIANT(!group->open || busy > 0 || group->checking);
     INVARIANT(!group->working || group->open);
     INVARIANT(group->checking ||
               group->working == (group->open && busy > queued));
-    verify_bin(&group->bin);
 }
 
 static void verify_groups(const struct sched *sched)
@@ -146,14 +149,17 @@ static void verify_groups(const struct sched *sched)
         uint32_t counted = sched_has(sched, task, TASK_COUNTED) ? 1 : 0;
         uint32_t merges = sched_class_of(sched, task)->queue ? counted : 0;
         if (sched_is_solo(t->group)) {
-            verify_group(&t->own, counted, merges);
+            verify_group(sched, t->group, counted, merges);
+            INVARIANT(t->solo.stamp % 2 ==
+                      (sched_has(sched, task, TASK_QUEUED) ? 1 : 0));
         } else {
             busy[t->group / 2] += counted;
             queued[t->group / 2] += merges;
         }
     }
     for (uint32_t ix = 0; ix < sched->group_count; ix++) {
-        verify_group(&sched->groups[ix], busy[ix], queued[ix]);
+        verify_group(sched, ix * 2, busy[ix], queued[ix]);
+        verify_bin(&sched->more[ix].bin);
     }
     mem_free(busy);
     mem_free(queued);

@@ -399,7 +399,7 @@ why_marked(struct sched *sched, struct task_id task, uint16_t mark)
     case TASK_DONE:
     case TASK_SKIPPED:
     case TASK_CANCELLED:
-        return because_of(WHY_ENDED, sched->details[task.v].cause);
+        return because_of(WHY_ENDED, sched->tasks[task.v].cause);
     case TASK_STARTING:
     case TASK_RUNNING:
         return plain(WHY_RUNNING);

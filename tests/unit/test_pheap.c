@@ -30,7 +30,12 @@ static void heaps_init(struct heaps *heaps)
 {
     *heaps = (struct heaps){0};
     pheap_init(heaps->links, ITEMS);
-    heaps->forest = (struct pheap_forest){heaps->links, key_before, heaps};
+    heaps->forest = (struct pheap_forest){
+        heaps->links,
+        sizeof(heaps->links[0]),
+        key_before,
+        heaps,
+    };
 }
 
 static uint32_t add(struct heaps *heaps, uint32_t root, uint32_t item)
@@ -210,7 +215,9 @@ static void misuse_stops_the_program(void **state)
     uint32_t root = add(&heaps, 1, 3);
     root = add(&heaps, root, 0);
     assert_int_equal(root, 0);
-    death_expect(remove_by_a_child, &heaps, "links[root].prev == ID_NONE");
+    death_expect(remove_by_a_child,
+                 &heaps,
+                 "at(forest, root)->prev == ID_NONE");
 }
 
 int main(void)

@@ -16,8 +16,6 @@
     PART(tasks, task_count, task_capacity)                                     \
     PART(details, task_count, task_capacity)                                   \
     PART(unmet, task_count, task_capacity)                                     \
-    PART(bin_links, task_count, task_capacity)                                 \
-    PART(timer_links, task_count, task_capacity)                               \
     PART(in_flight, in_flight_count, task_capacity)                            \
     PART(marks, task_count, task_capacity)                                     \
     PART(groups, group_count, group_capacity)                                  \
