@@ -231,13 +231,10 @@ static double think(struct sched *sched)
     return seconds_now() - begin;
 }
 
-/* Add all tasks of a graph, each with a unit of the last limit. */
-static void add_graph(struct sched *sched,
-                      struct run_id run,
-                      struct limit_id limit,
-                      const struct graph_input *in)
+/* Describe all tasks of a graph. The caller frees the block. */
+static struct sched_task_spec *make_specs(const struct graph_input *in,
+                                          const struct sched_use *use)
 {
-    struct sched_use use = {{limit.v + 2}, 1};
     struct sched_task_spec *specs =
         mem_zalloc(in->task_count, sizeof(specs[0]));
     for (uint32_t ix = 0; ix < in->task_count; ix++) {
@@ -246,21 +243,12 @@ static void add_graph(struct sched *sched,
             .estimate_ns = 1,
             .attributes = &class_a,
             .attribute_count = 1,
-            .uses = &use,
+            .uses = use,
             .use_count = 1,
             .rework_to = ID_NONE,
         };
     }
-    struct sched_addition addition = {
-        .run = run,
-        .tasks = specs,
-        .task_count = in->task_count,
-        .needs = in->needs,
-        .need_count = in->need_count,
-    };
-    struct sched_rejection rejection;
-    must(sched_add(sched, 0, &addition, &rejection));
-    mem_free(specs);
+    return specs;
 }
 
 static struct result
@@ -269,8 +257,18 @@ run_core(const struct graph_input *in, enum sched_policy policy, bool thinks)
     struct run_id run;
     struct limit_id limit;
     struct sched *sched = new_sched(&run, &limit, SLOTS, policy);
+    struct sched_use use = {{limit.v + 2}, 1};
+    struct sched_task_spec *specs = make_specs(in, &use);
+    struct sched_addition addition = {
+        .run = run,
+        .tasks = specs,
+        .task_count = in->task_count,
+        .needs = in->needs,
+        .need_count = in->need_count,
+    };
+    struct sched_rejection rejection;
     double begin = seconds_now();
-    add_graph(sched, run, limit, in);
+    must(sched_add(sched, 0, &addition, &rejection));
     struct sched_event flying[SLOTS];
     uint32_t first = 0;
     uint32_t count = 0;
@@ -316,6 +314,7 @@ run_core(const struct graph_input *in, enum sched_policy policy, bool thinks)
         abort();
     }
     sched_free(sched);
+    mem_free(specs);
     return result;
 }
 

@@ -415,13 +415,28 @@ static enum err check_old(const struct sched *sched,
     return ERR_OK;
 }
 
+/* What is known of an addition when it has been read once: a large one is not
+ * in the cache. */
+struct survey {
+    bool lasts;   /* a task comes last */
+    bool reworks; /* a task has a rework_to */
+    bool picky;   /* a need wants another outcome than done */
+    bool forward; /* every dependent is new and comes after its need: then no
+                     cycle is possible, and the declaration order is a
+                     topological order */
+};
+
 /* Check that each named group exists and belongs to this run. */
 static enum err check_groups(const struct sched *sched,
                              const struct sched_addition *addition,
+                             struct survey *survey,
                              struct sched_rejection *rejection)
 {
     for (uint32_t ix = 0; ix < addition->task_count; ix++) {
-        uint32_t group = addition->tasks[ix].group;
+        const struct sched_task_spec *spec = &addition->tasks[ix];
+        uint32_t group = spec->group;
+        survey->lasts = survey->lasts || spec->last;
+        survey->reworks = survey->reworks || spec->rework_to != ID_NONE;
         INVARIANT(group == ID_NONE ||
                   group < sched->group_count + addition->group_count);
         if (group < sched->group_count &&
@@ -436,11 +451,17 @@ static enum err check_groups(const struct sched *sched,
 
 static enum err check_needs(const struct sched *sched,
                             const struct sched_addition *addition,
+                            struct survey *survey,
                             struct sched_rejection *rejection)
 {
-    uint32_t total = sched->task_count + addition->task_count;
+    uint32_t first = sched->task_count;
+    uint32_t total = first + addition->task_count;
+    survey->forward = true;
     for (uint32_t ix = 0; ix < addition->need_count; ix++) {
         struct sched_need need = addition->needs[ix];
+        survey->picky = survey->picky || need.on != SCHED_ON_DONE;
+        survey->forward = survey->forward && need.need < need.dependent &&
+                          need.dependent >= first;
         if (need.dependent >= total || need.need >= total) {
             return reject(rejection, REJECTION_UNKNOWN, need.dependent);
         }
@@ -525,8 +546,10 @@ static void add_edges(struct sched *sched,
         }
         return;
     }
+    /* The dependents of each need, with the kind of the edge below. */
+    enum { KIND_BITS = 2, AHEAD = 16 };
     uint32_t *next = mem_zalloc((size_t)nodes + 1, sizeof(next[0]));
-    uint32_t *order = mem_zalloc(count, sizeof(order[0]));
+    uint32_t *sorted = mem_zalloc(count, sizeof(sorted[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
         next[addition->needs[ix].need + 1]++;
     }
@@ -535,27 +558,26 @@ static void add_edges(struct sched *sched,
     }
     INVARIANT(next[nodes] == count);
     for (uint32_t ix = 0; ix < count; ix++) {
-        order[next[addition->needs[ix].need]++] = ix;
+        const struct sched_need *need = &addition->needs[ix];
+        sorted[next[need->need]++] =
+            need->dependent << KIND_BITS | (uint32_t)need->on;
     }
-    for (uint32_t ix = 0; ix < count; ix++) {
-        add_edge(sched, &addition->needs[order[ix]]);
+    uint32_t ix = 0;
+    for (uint32_t need = 0; need < nodes; need++) {
+        for (; ix < next[need]; ix++) {
+            uint32_t later = ix + AHEAD < count ? ix + AHEAD : ix;
+            __builtin_prefetch(&sched->graph.nodes[sorted[later] >> KIND_BITS],
+                               1);
+            struct sched_need edge = {
+                .dependent = sorted[ix] >> KIND_BITS,
+                .need = need,
+                .on = sorted[ix] % (1U << KIND_BITS),
+            };
+            add_edge(sched, &edge);
+        }
     }
     mem_free(next);
-    mem_free(order);
-}
-
-/*
- * Return whether every dependent is new and comes after its need: then no cycle
- * is possible, and the declaration order is a topological order.
- */
-static bool is_forward(const struct sched_addition *addition, uint32_t first)
-{
-    bool forward = true;
-    for (uint32_t ix = 0; forward && ix < addition->need_count; ix++) {
-        struct sched_need need = addition->needs[ix];
-        forward = need.need < need.dependent && need.dependent >= first;
-    }
-    return forward;
+    mem_free(sorted);
 }
 
 /* The place of a task among the scopes. */
@@ -610,24 +632,14 @@ static bool is_in_order(const struct sched *sched,
     return scope != to.scope || (from.last && from.scope == to.scope);
 }
 
-/* Return whether the run has tasks that come last. */
-static bool has_lasts(const struct sched *sched,
-                      const struct sched_addition *addition)
-{
-    bool found = sched->runs[addition->run.v].lasts > 0;
-    for (uint32_t ix = 0; ix < addition->task_count && !found; ix++) {
-        found = addition->tasks[ix].last;
-    }
-    return found;
-}
-
 /* Check, with the edges added, for cycles and that rework_to is a need. */
 static enum err check_graph(struct sched *sched,
                             const struct sched_addition *addition,
+                            const struct survey *survey,
                             struct sched_rejection *rejection)
 {
     uint32_t first = sched->task_count;
-    if (!is_forward(addition, first)) {
+    if (!survey->forward) {
         /* An old task may gain a need, so search the old tasks as well. */
         rejection->cycle =
             graph_find_cycle(&sched->graph, 0, &rejection->cycle_count);
@@ -635,7 +647,7 @@ static enum err check_graph(struct sched *sched,
     if (rejection->cycle != NULL) {
         return reject(rejection, REJECTION_CYCLE, rejection->cycle[0]);
     }
-    bool lasts = has_lasts(sched, addition);
+    bool lasts = survey->lasts || sched->runs[addition->run.v].lasts > 0;
     for (uint32_t ix = 0; lasts && ix < addition->need_count; ix++) {
         if (!is_in_order(sched, addition, &addition->needs[ix])) {
             return reject(rejection,
@@ -643,7 +655,7 @@ static enum err check_graph(struct sched *sched,
                           addition->needs[ix].dependent);
         }
     }
-    for (uint32_t ix = 0; ix < addition->task_count; ix++) {
+    for (uint32_t ix = 0; survey->reworks && ix < addition->task_count; ix++) {
         const struct sched_task_spec *spec = &addition->tasks[ix];
         uint32_t task = first + ix;
         if (spec->rework_to != ID_NONE &&
@@ -668,7 +680,7 @@ static void settle_new(struct sched *sched, uint32_t first, uint32_t edges)
         if (sched_has(sched, need, TASK_SATISFIED)) {
             continue;
         }
-        if (sched->unmet[dependent]++ == 0 &&
+        if (sched->unmet[dependent]++ == 0 && dependent < first &&
             sched->tasks[dependent].state == TASK_READY) {
             state_unready(sched, dependent);
             state_set(sched, dependent, TASK_WAITING);
@@ -715,10 +727,11 @@ static void note_need(struct sched *sched, const struct sched_need *need)
 
 static void add_checked(struct sched *sched,
                         const struct sched_addition *addition,
-                        uint32_t first,
+                        const struct survey *survey,
                         uint32_t edges)
 {
     uint32_t run = addition->run.v;
+    uint32_t first = sched->task_count;
     reserve_groups(sched, addition->group_count);
     for (uint32_t ix = 0; ix < addition->group_count; ix++) {
         uint32_t group = sched->group_count++;
@@ -727,7 +740,7 @@ static void add_checked(struct sched *sched,
             .bin = {.next_of_group = ID_NONE, .root = {ID_NONE, ID_NONE}},
         };
     }
-    if (addition->scope_count > 0 || has_lasts(sched, addition)) {
+    if (addition->scope_count > 0 || survey->lasts) {
         scope_reserve(sched);
     }
     for (uint32_t ix = 0; ix < addition->scope_count; ix++) {
@@ -738,7 +751,7 @@ static void add_checked(struct sched *sched,
         const struct sched_task_spec *spec = &addition->tasks[ix];
         add_task(sched, run, spec, ix > 0 ? spec - 1 : NULL);
     }
-    for (uint32_t ix = 0; ix < addition->need_count; ix++) {
+    for (uint32_t ix = 0; survey->picky && ix < addition->need_count; ix++) {
         note_need(sched, &addition->needs[ix]);
     }
     INVARIANT(sched->task_count == first + addition->task_count);
@@ -746,9 +759,8 @@ static void add_checked(struct sched *sched,
     reserve_queues(sched);
     reserve_side(sched, addition);
     lookahead_reserve(sched);
-    bool forward = is_forward(addition, first);
-    priority_of_new(sched, first, edges, forward);
-    lend_measure(sched, run, first, edges, forward);
+    priority_of_new(sched, first, edges, survey->forward);
+    lend_measure(sched, run, first, edges, survey->forward);
     if (addition->records != NULL) {
         restore_tasks(sched, addition, first, edges);
     } else {
@@ -783,6 +795,7 @@ static enum err check_records(const struct sched *sched,
 /* Check the addition against the run, as far as possible without the graph. */
 static enum err check(const struct sched *sched,
                       const struct sched_addition *addition,
+                      struct survey *survey,
                       struct sched_rejection *rejection)
 {
     bool goes_on = addition->records != NULL;
@@ -792,9 +805,9 @@ static enum err check(const struct sched *sched,
     if (sched->runs[addition->run.v].cancelled && !goes_on) {
         return reject(rejection, REJECTION_CANCELLED, ID_NONE);
     }
-    enum err err = check_groups(sched, addition, rejection);
+    enum err err = check_groups(sched, addition, survey, rejection);
     if (err == ERR_OK) {
-        err = check_needs(sched, addition, rejection);
+        err = check_needs(sched, addition, survey, rejection);
     }
     if (err == ERR_OK && goes_on) {
         err = check_records(sched, addition, rejection);
@@ -817,7 +830,8 @@ enum err sched_add(struct sched *sched,
     uint32_t first = sched->task_count;
     uint32_t edges = sched->graph.edge_count;
     INVARIANT(sched->graph.node_count == first);
-    enum err err = check(sched, addition, rejection);
+    struct survey survey = {0};
+    enum err err = check(sched, addition, &survey, rejection);
     if (err != ERR_OK) {
         return err;
     }
@@ -832,13 +846,13 @@ enum err sched_add(struct sched *sched,
     graph_add_nodes(&sched->graph, addition->task_count);
     add_edges(sched, addition);
     INVARIANT(sched->graph.edge_count == edges + addition->need_count);
-    err = check_graph(sched, addition, rejection);
+    err = check_graph(sched, addition, &survey, rejection);
     if (err != ERR_OK) {
         graph_truncate(&sched->graph, first, edges);
         return err;
     }
     INVARIANT(rejection->code == REJECTION_NONE);
-    add_checked(sched, addition, first, edges);
+    add_checked(sched, addition, &survey, edges);
     return ERR_OK;
 }
 

@@ -462,9 +462,6 @@ static void set_starting(struct sched *sched, uint32_t task, uint32_t leader)
     t->next_in_session = ID_NONE;
     t->attempts++;
     state_set(sched, task, TASK_STARTING);
-    /* The end of the session needs these, and may come soon. */
-    __builtin_prefetch(&sched->graph.nodes[task]);
-    __builtin_prefetch(&sched->unmet[task]);
     if (sched->lookahead != NULL || sched->has_wide) {
         sched->times[task].started_ns = sched->now_ns;
     }

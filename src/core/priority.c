@@ -186,7 +186,7 @@ void priority_of_new(struct sched *sched,
 {
     INVARIANT(first <= sched->task_count);
     INVARIANT(edges_before <= sched->graph.edge_count);
-    enum { AHEAD = 4 };
+    enum { AHEAD = 16 };
     (void)sched_new_mark(sched);
     uint32_t count = 0;
     for (uint32_t ix = sched->task_count; ix-- > first;) {

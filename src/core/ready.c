@@ -193,6 +193,9 @@ static void fetch_ahead(const struct sched *sched, uint32_t queue)
     uint32_t root = sched_best_of(sched, sched_entry(sched, queue, 0)->item);
     __builtin_prefetch(&sched->tasks[root]);
     __builtin_prefetch(&sched->tasks[root].tries);
+    /* The end of its session needs these, and may come soon. */
+    __builtin_prefetch(&sched->graph.nodes[root]);
+    __builtin_prefetch(&sched->unmet[root]);
     for (uint32_t ix = 1; ix < AHEAD && ix < count; ix++) {
         __builtin_prefetch(
             stamp_at(sched, sched_entry(sched, queue, ix)->item));

@@ -160,9 +160,9 @@ sift_down(const struct heap *heap, uint32_t hole, struct ready_entry entry)
         }
         uint32_t best = first;
         for (uint32_t child = first + 1; child < end; child++) {
-            if (ready_key_before(&at(heap, child)->key, &at(heap, best)->key)) {
-                best = child;
-            }
+            bool before =
+                ready_key_before(&at(heap, child)->key, &at(heap, best)->key);
+            best = before ? child : best;
         }
         if (!ready_key_before(&at(heap, best)->key, &entry.key)) {
             break;
