@@ -55,6 +55,26 @@ static void reserve_times(struct sched *sched)
     }
 }
 
+/* From now on shares of the background lend. */
+static void reserve_lending(struct sched *sched)
+{
+    if (sched->lend_links == NULL) {
+        MEM_RESIZE(sched->lend_links, sched->task_capacity);
+        for (uint32_t task = 0; task < sched->task_count; task++) {
+            sched->lend_links[task] = (struct lend_link){.next = ID_NONE};
+        }
+    }
+}
+
+/* From now on tasks are listed by their scopes. */
+static void reserve_scopes(struct sched *sched)
+{
+    if (sched->scope_links == NULL) {
+        MEM_RESIZE(sched->scope_links, sched->task_capacity);
+        scope_add_old(sched);
+    }
+}
+
 struct run_id sched_add_run(struct sched *sched,
                             const struct sched_run_spec *spec,
                             struct limit_id *first_limit_out)
@@ -93,6 +113,9 @@ struct run_id sched_add_run(struct sched *sched,
     sched->runs[ix].late_pool =
         limits_add_pool(&sched->limits, LIMIT_RUN_POOL, ix);
     lend_add_run(sched, ix);
+    if (sched->runs[ix].lends) {
+        reserve_lending(sched);
+    }
     if (spec->policy == SCHED_FAIR || spec->policy == SCHED_LOOKAHEAD) {
         reserve_times(sched);
     }
@@ -741,7 +764,7 @@ static void add_checked(struct sched *sched,
         };
     }
     if (addition->scope_count > 0 || survey->lasts) {
-        scope_reserve(sched);
+        reserve_scopes(sched);
     }
     for (uint32_t ix = 0; ix < addition->scope_count; ix++) {
         MEM_GROW(sched->scopes, sched->scope_count, sched->scope_capacity);

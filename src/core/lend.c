@@ -23,7 +23,6 @@
 #include "core/sched_internal.h"
 
 #include "base/invariant.h"
-#include "base/mem.h"
 
 void lend_add_run(struct sched *sched, uint32_t run)
 {
@@ -35,12 +34,6 @@ void lend_add_run(struct sched *sched, uint32_t run)
             r->lends = true;
             limit->foreground = 0; /* it has no tasks yet */
             limits_derive(&sched->limits, ix);
-        }
-    }
-    if (r->lends && sched->lend_links == NULL) {
-        MEM_RESIZE(sched->lend_links, sched->task_capacity);
-        for (uint32_t task = 0; task < sched->task_count; task++) {
-            sched->lend_links[task] = (struct lend_link){.next = ID_NONE};
         }
     }
 }

@@ -190,15 +190,16 @@ static void fetch_ahead(const struct sched *sched, uint32_t queue)
 {
     enum { AHEAD = 5 };
     uint32_t count = sched_entries(sched, queue);
-    uint32_t root = sched_best_of(sched, sched_entry(sched, queue, 0)->item);
-    __builtin_prefetch(&sched->tasks[root]);
-    __builtin_prefetch(&sched->tasks[root].tries);
-    /* The end of its session needs these, and may come soon. */
-    __builtin_prefetch(&sched->graph.nodes[root]);
-    __builtin_prefetch(&sched->unmet[root]);
-    for (uint32_t ix = 1; ix < AHEAD && ix < count; ix++) {
-        __builtin_prefetch(
-            stamp_at(sched, sched_entry(sched, queue, ix)->item));
+    for (uint32_t ix = 0; ix < AHEAD && ix < count; ix++) {
+        uint64_t ready_seq = sched_entry(sched, queue, ix)->key.low;
+        uint32_t task = (uint32_t)ready_seq & (SCHED_TASKS_MAX - 1);
+        __builtin_prefetch(&sched->tasks[task], 1);
+        __builtin_prefetch(&sched->tasks[task].tries, 1);
+        if (ix ==
+            0) { /* The end of its session needs these, and may be near. */
+            __builtin_prefetch(&sched->graph.nodes[task]);
+            __builtin_prefetch(&sched->unmet[task]);
+        }
     }
 }
 

@@ -589,7 +589,7 @@ void deps_touch(struct sched *sched, uint32_t task);
 void deps_settle(struct sched *sched);
 
 /* scope.c: tasks that come last. */
-void scope_reserve(struct sched *sched);
+void scope_add_old(struct sched *sched);
 void scope_add(struct sched *sched,
                uint32_t run,
                const struct sched_scope_spec *spec);

@@ -17,7 +17,6 @@
 #include "core/sched_internal.h"
 
 #include "base/invariant.h"
-#include "base/mem.h"
 
 /* Scopes of runs and others in one list: odd numbers are runs. */
 static uint32_t run_number(uint32_t run)
@@ -90,14 +89,11 @@ link_task(struct sched *sched, uint32_t task, uint32_t scope, uint32_t *list)
     *list = task;
 }
 
-/* From now on tasks are listed by their scopes. */
-void scope_reserve(struct sched *sched)
+/* List the tasks that were added before any scope or last task: they are
+ * members of their runs. */
+void scope_add_old(struct sched *sched)
 {
-    if (sched->scope_links != NULL) {
-        return;
-    }
     INVARIANT(sched->scope_count == 0);
-    MEM_RESIZE(sched->scope_links, sched->task_capacity);
     for (uint32_t task = 0; task < sched->task_count; task++) {
         struct run *run = sched_run_of(sched, task);
         INVARIANT(run->lasts == 0);
