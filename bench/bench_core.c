@@ -9,9 +9,9 @@
  *
  * Shapes: layered (columns of 100, two needs each), random (two needs among
  * all earlier tasks), chain, fan (one task, then all the others). Each task
- * counts in three limits: the cap, one of its class, a resource. For
- * comparison the same graph goes through the least that any scheduler must do:
- * a counter per task and one heap.
+ * counts in three limits: the cap, one of its class, a resource. The input is
+ * complete before the clock starts. For comparison the same graph goes through
+ * the least that any scheduler must do: a counter per task and one heap.
  */
 #include "base/mem.h"
 #include "base/rng.h"
