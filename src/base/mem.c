@@ -10,14 +10,18 @@
 
 #include "base/invariant.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Blocks of this size or more are worth huge pages (2 MiB or more each). */
-#define LARGE_BYTES ((size_t)4 << 20)
+/* The size of a huge page, and where it starts. */
+#define HUGE_BYTES ((size_t)2 << 20)
+
+/* Blocks of this size or more are worth huge pages, wherever they start. */
+#define LARGE_BYTES (2 * HUGE_BYTES)
 
 /* Stop if the allocation failed. Out of memory is not a bug, so this prints a
  * message and exits instead of aborting. Nothing here may allocate. */
@@ -66,10 +70,16 @@ mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes)
     enum { LINE_BYTES = 128 }; /* the CPU fetches cache lines in pairs */
     INVARIANT(bytes > 0 && count <= SIZE_MAX / bytes - LINE_BYTES);
     INVARIANT(old_count <= count);
-    size_t lines = count * bytes / LINE_BYTES + 1;
-    void *moved = aligned_alloc(LINE_BYTES, lines * LINE_BYTES);
+    size_t size = (count * bytes / LINE_BYTES + 1) * LINE_BYTES;
+    bool huge = size >= HUGE_BYTES;
+    void *moved = NULL;
+    if (posix_memalign(&moved, huge ? HUGE_BYTES : LINE_BYTES, size) != 0) {
+        moved = NULL;
+    }
     need(moved);
-    (void)advised(moved, lines * LINE_BYTES);
+    if (huge) {
+        (void)madvise(moved, size, MADV_HUGEPAGE);
+    }
     if (old_count > 0) {
         memcpy(moved, block, old_count * bytes);
     }

@@ -24,8 +24,9 @@ void *mem_zalloc(size_t count, size_t bytes);
 void *mem_resize(void *block, size_t count, size_t bytes);
 
 /*
- * Like mem_resize(), with the block at the start of a cache line. Keeps
- * `old_count` elements; pass such a block only to this function and mem_free().
+ * Like mem_resize(), with the block at the start of a cache line, or of a huge
+ * page if it is large. Keeps `old_count` elements; pass such a block only to
+ * this function and mem_free().
  */
 void *
 mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes);

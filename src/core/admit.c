@@ -185,7 +185,10 @@ static void reserve_tasks(struct sched *sched, uint32_t total)
                                     capacity,
                                     sizeof(struct task));
     MEM_RESIZE(sched->details, capacity);
-    MEM_RESIZE(sched->unmet, capacity);
+    sched->unmet = mem_resize_lines(sched->unmet,
+                                    sched->task_count,
+                                    capacity,
+                                    sizeof(sched->unmet[0]));
     MEM_RESIZE(sched->in_flight, capacity);
     MEM_RESIZE(sched->marks, capacity);
     MEM_RESIZE(sched->stack, capacity);
@@ -571,8 +574,10 @@ static void add_edges(struct sched *sched,
     }
     /* The dependents of each need, with the kind of the edge below. */
     enum { KIND_BITS = 2, AHEAD = 16 };
-    uint32_t *next = mem_zalloc((size_t)nodes + 1, sizeof(next[0]));
-    uint32_t *sorted = mem_zalloc(count, sizeof(sorted[0]));
+    uint32_t *next =
+        mem_resize_lines(NULL, 0, (size_t)nodes + 1, sizeof(next[0]));
+    uint32_t *sorted = mem_resize_lines(NULL, 0, count, sizeof(sorted[0]));
+    memset(next, 0, ((size_t)nodes + 1) * sizeof(next[0]));
     for (uint32_t ix = 0; ix < count; ix++) {
         next[addition->needs[ix].need + 1]++;
     }

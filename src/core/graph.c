@@ -33,7 +33,10 @@ void graph_reserve(struct graph *graph, uint32_t nodes, uint32_t edges)
 {
     if (nodes > graph->node_capacity) {
         INVARIANT(graph->node_count <= graph->node_capacity);
-        MEM_RESIZE(graph->nodes, nodes);
+        graph->nodes = mem_resize_lines(graph->nodes,
+                                        graph->node_count,
+                                        nodes,
+                                        sizeof(graph->nodes[0]));
         graph->node_capacity = nodes;
     }
     if (edges > graph->edge_capacity) {
