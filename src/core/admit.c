@@ -27,6 +27,7 @@ struct provider_id sched_add_provider(struct sched *sched,
         .pool = limits_add_pool(&sched->limits, LIMIT_PROVIDER_POOL, ix),
         .kept = {.shut_until_ns = INT64_MIN, .probe_at_ns = INT64_MIN},
     };
+    lookahead_reserve(sched);
     return (struct provider_id){ix};
 }
 
@@ -122,6 +123,7 @@ struct run_id sched_add_run(struct sched *sched,
     if (spec->policy == SCHED_LOOKAHEAD) {
         lookahead_add_run(sched, spec->schedules);
     }
+    lookahead_reserve(sched);
     control_check_run(sched, ix);
     sched->has_deadlines = sched->has_deadlines || spec->deadline_ns > 0;
     return (struct run_id){ix};
@@ -137,6 +139,7 @@ struct limit_id sched_add_limit(struct sched *sched,
     INVARIANT(!spec->background);
     uint32_t limit = limits_add(&sched->limits, spec);
     sched->limits.limits[limit].owner = run.v;
+    lookahead_reserve(sched);
     return (struct limit_id){limit};
 }
 
@@ -657,7 +660,7 @@ static bool is_in_order(const struct sched *sched,
     while (scope > 0 && scope != to.scope) {
         scope = parent_of(sched, addition, scope);
     }
-    return scope != to.scope || (from.last && from.scope == to.scope);
+    return scope != to.scope;
 }
 
 /* Check, with the edges added, for cycles and that rework_to is a need. */

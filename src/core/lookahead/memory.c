@@ -274,7 +274,6 @@ void lookahead_add_run(struct sched *sched, uint32_t schedules)
         .holds = true,
     };
     INVARIANT(look->plan_count == sched->run_count);
-    lookahead_reserve(sched);
 }
 
 static void reserve_plans(struct sched *sched)
