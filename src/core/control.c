@@ -315,8 +315,8 @@ static enum err rerun(struct sched *sched, uint32_t task)
     INVARIANT(sched->doubt_count >= count);
     for (uint32_t ix = 0; ix < sched->doubt_count; ix++) {
         uint32_t again = sched->doubts[ix];
-        if (sched->tasks[again].state == TASK_WAITING &&
-            sched->unmet[again] == 0) {
+        INVARIANT(sched->tasks[again].state == TASK_WAITING);
+        if (sched->unmet[again] == 0) {
             state_ready_or_wait(sched, again);
         }
     }
@@ -534,7 +534,8 @@ enum err control_apply(struct sched *sched, const struct sched_event *event)
     case EVENT_TICK:
     case EVENT_STARTED:
     case EVENT_ENDED:
-        return ERR_INVALID;
+        INVARIANT(false); /* no operator sends these */
+        break;
     case EVENT_LIMIT:
         return set_limit(sched, event);
     case EVENT_PAUSE:

@@ -320,7 +320,8 @@ uint32_t dispatch_close_group(struct sched *sched)
             group->working = false;
             dispatch_give(sched, sched_kind(sched, group)->issues);
         }
-        if (group->open && busy == 0) {
+        INVARIANT(group->open);
+        if (busy == 0) {
             group->open = false;
             dispatch_give(sched, sched_kind(sched, group)->lanes);
             touch_ready(sched, ix);

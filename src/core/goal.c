@@ -132,7 +132,8 @@ uint64_t goal_key(const struct sched *sched, uint32_t task)
     }
     uint64_t work = sched_is_solo(t->group) ? goal_units(t->estimate_ns)
                                             : sched->more[t->group / 2].work;
-    return KEY_OTHER | (work < KEY_OTHER ? work : KEY_OTHER - 1);
+    INVARIANT(work < KEY_OTHER);
+    return KEY_OTHER | work;
 }
 
 /*
@@ -144,8 +145,8 @@ uint64_t goal_urgency(const struct sched *sched, uint32_t task, uint64_t key)
     const struct group *group = sched_group(sched, sched->tasks[task].group);
     const struct group_kind *kind = sched_kind(sched, group);
     const struct run *run = &sched->runs[kind->run];
-    if (!sched_has_goal(run) || kind->lane == ID_NONE ||
-        sched_has(sched, task, TASK_AGED) ||
+    INVARIANT(kind->lane != ID_NONE);
+    if (!sched_has_goal(run) || sched_has(sched, task, TASK_AGED) ||
         sched_class_of(sched, task)->queue ||
         lookahead_place(sched, task) != ID_NONE) {
         return key;

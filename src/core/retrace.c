@@ -96,8 +96,10 @@ static void leave(struct sched *sched, uint32_t task)
     case TASK_FAILED:
     case TASK_PARKED:
     case TASK_SKIPPED:
-    case TASK_CANCELLED:
         sched_lower(sched, task, TASK_CASCADED);
+        break;
+    case TASK_CANCELLED:
+        INVARIANT(false); /* it is final, and enter() knows no such state */
         break;
     }
     state_set(sched, task, TASK_WAITING);

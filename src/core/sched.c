@@ -342,10 +342,11 @@ static bool is_quiet(struct sched *sched, uint32_t ix)
         return true; /* nothing starts after the tasks in flight */
     }
     bool shut = run->paused || run->asking > 0; /* until an operator acts */
+    INVARIANT(!run->barrier_due);               /* else it would be running */
     if (run->stopped != SCHED_NOT_STOPPED) {
-        return !run->barrier_due && !scope_is_busy(sched, ix, shut);
+        return !scope_is_busy(sched, ix, shut);
     }
-    return run->backing_off == 0 && !run->barrier_due &&
+    return run->backing_off == 0 &&
            (shut || run->counts[TASK_READY] == run->held_ready ||
             is_stopped(sched, ix));
 }
@@ -378,7 +379,8 @@ static bool next_of_runs(struct sched *sched, struct sched_effect *out)
         }
         sched->run_checks = run->check_next;
         run->checking = false;
-        if (!run->quiet && is_quiet(sched, ix)) {
+        INVARIANT(!run->quiet);
+        if (is_quiet(sched, ix)) {
             run->quiet = true;
             out->type = EFFECT_RUN;
             return true;

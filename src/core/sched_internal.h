@@ -813,14 +813,13 @@ sched_lower(struct sched *sched, uint32_t task, enum task_flag flag)
     sched->tasks[task].flags &= (uint16_t)~flag;
 }
 
-/* Return whether it backs off without keeping its group open: it was refused,
- * has asked for it, or must not start yet. */
+/* Return whether a task that backs off does not keep its group open: it was
+ * refused, has asked for it, or must not start yet. */
 static inline bool sched_is_away(const struct sched *sched, uint32_t task)
 {
     const struct detail *detail = &sched->details[task];
-    return sched_has(sched, task, TASK_BACKING_OFF) &&
-           (sched->tasks[task].refusals > 0 || detail->snoozed != 0 ||
-            detail->early != 0);
+    return sched->tasks[task].refusals > 0 || detail->snoozed != 0 ||
+           detail->early != 0;
 }
 
 /* Prefetch some dependents: what they pass on, or all of them. */

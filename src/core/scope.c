@@ -216,27 +216,21 @@ find_member(struct sched *sched, uint32_t run, uint32_t top, task_fn fn)
 /* Return whether a task keeps its scopes from resting, whatever others do. */
 static bool is_busy(struct sched *sched, uint32_t task)
 {
-    const struct run *run = sched_run_of(sched, task);
-    if (state_in_flight(sched, task)) {
-        return true;
-    }
-    if (run->stopped != SCHED_NOT_STOPPED && sched->details[task].last == 0) {
-        return false;
-    }
+    bool stopped = sched_run_of(sched, task)->stopped != SCHED_NOT_STOPPED;
+    bool starts = !stopped || sched->details[task].last != 0;
     switch ((enum task_state)sched->tasks[task].state) {
-    case TASK_READY:
-        return true;
-    case TASK_WAITING:
-        return sched_has(sched, task, TASK_BACKING_OFF);
-    case TASK_PARKED:
-        return run->stopped == SCHED_NOT_STOPPED &&
-               (sched_has(sched, task, TASK_ASKING) ||
-                !deps_has_given_up(sched, task));
-    case TASK_DONE:
-        return run->stopped == SCHED_NOT_STOPPED &&
-               sched_has(sched, task, TASK_REVOKED);
     case TASK_STARTING:
     case TASK_RUNNING:
+        return true;
+    case TASK_READY:
+        return starts;
+    case TASK_WAITING:
+        return starts && sched_has(sched, task, TASK_BACKING_OFF);
+    case TASK_PARKED:
+        return !stopped && (sched_has(sched, task, TASK_ASKING) ||
+                            !deps_has_given_up(sched, task));
+    case TASK_DONE:
+        return !stopped && sched_has(sched, task, TASK_REVOKED);
     case TASK_FAILED:
     case TASK_SKIPPED:
     case TASK_CANCELLED:
@@ -289,7 +283,7 @@ static bool is_expected(struct sched *sched, uint32_t task)
     const struct detail *detail = &sched->details[task];
     return sched->tasks[task].state == TASK_WAITING &&
            sched->marks[task] != sched->mark &&
-           !(detail->last != 0 && !scope_rests(sched, task));
+           (detail->last == 0 || scope_rests(sched, task));
 }
 
 /* Count the tasks of a run that are in flight, ready or backing off, without

@@ -238,8 +238,8 @@ static uint32_t add_limits(struct sched *sched,
         uint32_t limit = run->first_limit + n;
         uint32_t key = ID_NONE;
         const struct limit_spec *l = &sched->limits.limits[limit].spec;
-        if (!l->hold_group && !l->resource &&
-            (l->background && defers) == background &&
+        bool behind = l->background && defers;
+        if (!l->hold_group && !l->resource && behind == background &&
             limits_match(&sched->limits,
                          limit,
                          spec->attributes,

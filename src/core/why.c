@@ -174,23 +174,16 @@ why_run(const struct sched *sched, uint32_t run, uint32_t pool)
 static struct why why_provider(const struct sched *sched, uint32_t ix)
 {
     const struct provider *provider = &sched->providers[ix];
-    struct why why = plain(WHY_BACKOFF);
+    static const enum why_code codes[] = {
+        [PROVIDER_OPEN] = WHY_BACKOFF,
+        [PROVIDER_BACKOFF] = WHY_BACKOFF,
+        [PROVIDER_USAGE] = WHY_USAGE,
+        [PROVIDER_CIRCUIT] = WHY_CIRCUIT,
+        [PROVIDER_STOPPED] = WHY_STOPPED,
+    };
+    struct why why = plain(codes[provider_state(provider, sched->now_ns)]);
     why.provider.v = ix;
     why.until_ns = provider_wake_ns(provider, sched->now_ns);
-    switch (provider_state(provider, sched->now_ns)) {
-    case PROVIDER_OPEN:
-    case PROVIDER_BACKOFF:
-        break;
-    case PROVIDER_USAGE:
-        why.code = WHY_USAGE;
-        break;
-    case PROVIDER_CIRCUIT:
-        why.code = WHY_CIRCUIT;
-        break;
-    case PROVIDER_STOPPED:
-        why.code = WHY_STOPPED;
-        break;
-    }
     return why;
 }
 
@@ -324,7 +317,8 @@ why_pool(const struct sched *sched, uint32_t task, uint32_t pool)
         return why_provider(sched, limit->owner);
     case LIMIT_GUARD_POOL:
         return because_of(WHY_BLOCKED, sched->guards[limit->owner].task);
-    case LIMIT_LOOKAHEAD_POOL: /* no task needs it */
+    case LIMIT_LOOKAHEAD_POOL:
+        INVARIANT(false); /* no task needs it */
         break;
     }
     return plain(WHY_STARTABLE);
@@ -352,7 +346,7 @@ find_lacking(const struct sched *sched, uint32_t task, bool passes)
             uint32_t kept = limits_reserved(&sched->limits, need.pool);
             if (limits_free(&sched->limits, need.pool) < need.units ||
                 (kept != ID_NONE && kept != task &&
-                 !(passes && backfill_admits(sched, task, need)))) {
+                 (!passes || !backfill_admits(sched, task, need)))) {
                 return need.pool;
             }
         }

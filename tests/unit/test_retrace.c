@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "plan/load.h"
+#include "tests/unit/sched_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -286,11 +287,65 @@ static void any_record_does_no_harm(void **state)
     }
 }
 
+static void ignore(void *ctx, struct task_id task)
+{
+    (void)ctx;
+    (void)task;
+}
+
+/* Whatever state the tasks of the scheduler are in when it begins. */
+static void nothing_is_left_of_what_was_before(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 2);
+    struct task_id a = fixture_task(&f, "a", "");
+    f.spec.not_before_ns = 10 * MINUTE;
+    struct task_id early = fixture_task(&f, "early", "");
+    assert_int_equal(sched_next_timer(f.sched), 10 * MINUTE);
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_end(&f, "a", OUTCOME_BLOCKED);
+    struct retrace retrace = {f.sched, ignore, NULL};
+    retrace_begin(&retrace);
+    assert_int_equal(sched_next_timer(f.sched), SCHED_NEVER);
+    retrace_task(&retrace, SECOND, early, TASK_READY, false);
+    retrace_task(&retrace, SECOND, a, TASK_READY, false);
+    retrace_settle(&retrace);
+    assert_int_equal(fixture_why(&f, "a").code, WHY_STARTABLE);
+    assert_int_equal(fixture_why(&f, "early").code, WHY_STARTABLE);
+    fixture_release(&f);
+}
+
+static void who_leads_a_session_is_known(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 2);
+    struct task_id first = fixture_task(&f, "a", "");
+    struct task_id second = fixture_task(&f, "b", "");
+    struct retrace retrace = {f.sched, ignore, NULL};
+    retrace_begin(&retrace);
+    assert_false(retrace_leads(f.sched, first));
+    retrace_task(&retrace, SECOND, first, TASK_STARTING, true);
+    retrace_task(&retrace, SECOND, second, TASK_STARTING, false);
+    assert_true(retrace_leads(f.sched, first));
+    assert_false(retrace_leads(f.sched, second)); /* it shares the session */
+    assert_int_equal(fixture_used(&f, 0), 1);
+    retrace_task(&retrace, 2 * SECOND, first, TASK_DONE, false);
+    assert_false(retrace_leads(f.sched, first));
+    assert_int_equal(fixture_used(&f, 0), 0);
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reasons_are_those_of_the_scheduler),
         cmocka_unit_test(any_record_does_no_harm),
+        cmocka_unit_test(nothing_is_left_of_what_was_before),
+        cmocka_unit_test(who_leads_a_session_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -295,10 +295,31 @@ static void a_wide_task_waits_no_longer_for_a_stream(void **state)
     fixture_release(&f);
 }
 
+static void what_is_reserved_for_a_task_fits_it(void **state)
+{
+    (void)state;
+    struct fixture f;
+    backfill_run(&f, 2);
+    add(&f, "runs", 1, 10, SCHED_NEVER);
+    assert_string_equal(fixture_run_pass(&f), "runs");
+    add(&f, "wide", 2, 10, SCHED_NEVER);
+    add(&f, "late", 1, 60, SCHED_NEVER);
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(fixture_why(&f, "late").code, WHY_RESERVED);
+    assert_true(sched_fits_without(f.sched,
+                                   fixture_id(&f, "wide"),
+                                   fixture_id(&f, "runs")));
+    assert_false(sched_fits_without(f.sched,
+                                    fixture_id(&f, "late"),
+                                    fixture_id(&f, "runs")));
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_ends_in_time_may_pass),
+        cmocka_unit_test(what_is_reserved_for_a_task_fits_it),
         cmocka_unit_test(what_fits_beside_it_may_pass),
         cmocka_unit_test(the_first_ends_that_suffice_count),
         cmocka_unit_test(an_overdue_session_ends_now),

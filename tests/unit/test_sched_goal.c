@@ -251,6 +251,24 @@ static void estimates_beyond_all_time_are_counted(void **state)
     fixture_release(&f);
 }
 
+/* The work of a lane is more than keys have room for. */
+static void a_lane_with_endless_work_goes_first(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct limit_spec limits[] = {fixture_max(1), fixture_per(1, FIXTURE_REPO)};
+    limits[1].hold_group = true;
+    goal_run(&f, SCHED_FINISH_ALL, limits, 2);
+    f.spec.estimate_ns = MINUTE;
+    f.spec.group = fixture_group(&f, FIXTURE_REPO, 1);
+    fixture_task(&f, "short", "");
+    f.spec.group = fixture_group(&f, FIXTURE_REPO, 2);
+    f.spec.estimate_ns = INT64_MAX / 2;
+    (void)fixture_tasks(&f, 200);
+    assert_string_equal(fixture_run_pass(&f), "#1");
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_changed_cap_changes_what_is_critical),
         cmocka_unit_test(a_queue_goes_before_what_is_critical),
         cmocka_unit_test(estimates_beyond_all_time_are_counted),
+        cmocka_unit_test(a_lane_with_endless_work_goes_first),
     };
     return cmocka_run_group_tests_name("sched: goals", tests, NULL, NULL);
 }

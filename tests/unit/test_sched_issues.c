@@ -164,6 +164,51 @@ static void other_work_beside_a_merge_counts(void **state)
     fixture_release(&i.f);
 }
 
+/* Only what a session and its group really use becomes free with it. */
+static void what_would_fit_without_another(void **state)
+{
+    (void)state;
+    struct issues i;
+    issues_run(&i, 1);
+    struct fixture *f = &i.f;
+    add_issue(&i, 1, "a", "ma");
+    add_issue(&i, 2, "b", "mb");
+    add_issue(&i, 2, "c", "mc");
+    assert_string_equal(fixture_run_pass(f), "a");
+    assert_true(
+        sched_fits_without(f->sched, fixture_id(f, "b"), fixture_id(f, "a")));
+    fixture_done(f, "a");
+    assert_string_equal(fixture_run_pass(f), "ma b");
+    /* The merge holds the lane of its repo, but no issue. */
+    assert_false(
+        sched_fits_without(f->sched, fixture_id(f, "c"), fixture_id(f, "ma")));
+    assert_true(
+        sched_fits_without(f->sched, fixture_id(f, "c"), fixture_id(f, "b")));
+    fixture_release(f);
+}
+
+/* The other one is in the background: its group stays open without it. */
+static void a_group_does_not_close_with_its_background(void **state)
+{
+    (void)state;
+    struct issues i;
+    issues_run(&i, 1);
+    struct fixture *f = &i.f;
+    add_issue(&i, 1, "a", "ma");
+    f->spec.rework_to = ID_NONE;
+    f->spec.class_id = fixture_class(f, 1, true, 1, SCHED_NEVER);
+    fixture_task(f, "check", "");
+    add_issue(&i, 1, "b", "mb");
+    assert_string_equal(fixture_run_pass(f), "a check");
+    assert_true(fixture_get(f, "check").background);
+    assert_false(sched_fits_without(f->sched,
+                                    fixture_id(f, "b"),
+                                    fixture_id(f, "check")));
+    assert_true(
+        sched_fits_without(f->sched, fixture_id(f, "b"), fixture_id(f, "a")));
+    fixture_release(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +217,8 @@ int main(void)
         cmocka_unit_test(its_lane_stays_taken),
         cmocka_unit_test(a_merge_opens_its_group_without_a_unit),
         cmocka_unit_test(rework_counts_at_once),
+        cmocka_unit_test(what_would_fit_without_another),
+        cmocka_unit_test(a_group_does_not_close_with_its_background),
         cmocka_unit_test(other_work_beside_a_merge_counts),
     };
     return cmocka_run_group_tests_name("sched: issues", tests, NULL, NULL);

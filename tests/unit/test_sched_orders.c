@@ -128,6 +128,186 @@ static void times_follow_the_wall_clock(void **state)
     fixture_release(&f);
 }
 
+static void times_of_other_tasks_and_runs_stay(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 4);
+    f.spec.not_before_ns = 10 * MINUTE;
+    fixture_task(&f, "a", "");
+    f.spec.not_before_ns = 0;
+    f.spec.last = true;
+    fixture_task(&f, "z", ""); /* it has no time */
+    f.spec.last = false;
+    struct run_id first = f.run;
+    fixture_deadline_run(&f, 30 * MINUTE);
+    f.spec.not_before_ns = 20 * MINUTE;
+    fixture_task(&f, "b", "");
+    f.spec.not_before_ns = 0;
+    (void)fixture_run_pass(&f);
+    sched_move_times(f.sched, f.run, 5 * MINUTE, false);
+    assert_int_equal(sched_run(f.sched, f.run).deadline_ns, 30 * MINUTE);
+    assert_int_equal(fixture_why(&f, "a").until_ns, 10 * MINUTE);
+    assert_int_equal(fixture_why(&f, "b").until_ns, 25 * MINUTE);
+    sched_move_times(f.sched, f.run, 5 * MINUTE, true);
+    assert_int_equal(sched_run(f.sched, f.run).deadline_ns, 35 * MINUTE);
+    sched_move_times(f.sched, first, -MINUTE, true);
+    assert_int_equal(sched_run(f.sched, first).deadline_ns, 0); /* none */
+    assert_int_equal(fixture_why(&f, "a").until_ns, 9 * MINUTE);
+    assert_int_equal(fixture_why(&f, "b").until_ns, 30 * MINUTE);
+    sched_verify(f.sched);
+    fixture_release(&f);
+}
+
+static void times_are_not_moved_out_of_reach(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_deadline_run(&f, 30 * MINUTE);
+    f.spec.not_before_ns = SCHED_NEVER - 2 * MINUTE;
+    fixture_task(&f, "a", "");
+    (void)fixture_run_pass(&f);
+    sched_move_times(f.sched, f.run, MINUTE, true);
+    assert_int_equal(fixture_why(&f, "a").until_ns, SCHED_NEVER - MINUTE);
+    sched_move_times(f.sched, f.run, 2 * MINUTE, true);
+    assert_int_equal(fixture_why(&f, "a").until_ns, SCHED_NEVER - 1);
+    sched_move_times(f.sched, f.run, -60 * MINUTE, true);
+    assert_int_equal(sched_run(f.sched, f.run).deadline_ns, 1); /* 0: none */
+    (void)fixture_run_pass(&f);
+    fixture_pass(&f, MINUTE);
+    (void)fixture_run_pass(&f);
+    assert_int_equal(sched_run(f.sched, f.run).stopped, SCHED_STOPPED_DEADLINE);
+    fixture_release(&f);
+}
+
+/* A retry ends its back-off, but not the time that it has to wait for. */
+static void a_retry_does_not_forget_the_time_of_a_task_that_waits(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 4);
+    fixture_task(&f, "need", "");
+    f.spec.not_before_ns = 10 * MINUTE;
+    fixture_task(&f, "a", "");
+    assert_string_equal(fixture_run_pass(&f), "need");
+    struct sched_rejection rejection;
+    assert_int_equal(fixture_try_need(&f, "a", "need", &rejection), ERR_OK);
+    fixture_order(&f, EVENT_RETRY, "a");
+    assert_int_equal(fixture_why(&f, "a").code, WHY_NEEDS);
+    fixture_done(&f, "need");
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(fixture_why(&f, "a").code, WHY_EARLY);
+    assert_int_equal(fixture_why(&f, "a").until_ns, 10 * MINUTE);
+    fixture_order(&f, EVENT_RETRY, "a"); /* now it does */
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_release(&f);
+}
+
+static void a_snoozed_task_opens_no_group_when_it_is_released(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limits[] = {fixture_max(9), fixture_max(1)};
+    limits[1].hold_group = true;
+    fixture_run(&f, SCHED_FIFO, limits, 2);
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_snooze(&f, "a", 10 * MINUTE);
+    fixture_order(&f, EVENT_HOLD, "a");
+    assert_string_equal(fixture_run_pass(&f), "b");
+    fixture_order(&f, EVENT_RELEASE, "a");
+    (void)fixture_run_pass(&f);
+    assert_false(fixture_get(&f, "a").group_open);
+    assert_int_equal(fixture_used(&f, 1), 1);
+    fixture_release(&f);
+}
+
+static void a_priority_has_bounds(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 4);
+    fixture_task(&f, "a", "");
+    struct sched_event event = {
+        .type = EVENT_PRIORITY,
+        .task = fixture_id(&f, "a"),
+        .max = -1,
+    };
+    assert_int_equal(sched_apply(f.sched, &event), ERR_INVALID);
+    event.max = SCHED_PRIORITY_MAX + 1;
+    assert_int_equal(sched_apply(f.sched, &event), ERR_INVALID);
+    assert_int_equal(fixture_get(&f, "a").priority, 0);
+    event.max = SCHED_PRIORITY_MAX;
+    assert_int_equal(sched_apply(f.sched, &event), ERR_OK);
+    assert_int_equal(fixture_get(&f, "a").priority, SCHED_PRIORITY_MAX);
+    fixture_release(&f);
+}
+
+/* Both runs ask, in turns; the tasks of one do not answer for the other. */
+static void each_run_waits_for_its_own_answers(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 9);
+    f.failure.on_failure = SCHED_ASK;
+    struct run_id first = f.run;
+    fixture_task(&f, "a", "");
+    fixture_cap(&f, 9);
+    fixture_task(&f, "b", "");
+    f.run = first;
+    fixture_task(&f, "c", "");
+    fixture_task(&f, "d", "c:any");
+    assert_string_equal(fixture_run_pass(&f), "c a b");
+    fixture_end(&f, "a", OUTCOME_FAILED);
+    fixture_end(&f, "b", OUTCOME_FAILED);
+    fixture_end(&f, "c", OUTCOME_FAILED);
+    (void)fixture_run_pass(&f);
+    assert_int_equal(fixture_why(&f, "d").code, WHY_ASKED);
+    assert_int_equal(fixture_why(&f, "d").task.v, fixture_id(&f, "a").v);
+    fixture_order(&f, EVENT_SKIP, "a");
+    (void)fixture_run_pass(&f);
+    assert_int_equal(fixture_why(&f, "d").task.v, fixture_id(&f, "c").v);
+    fixture_order(&f, EVENT_SKIP, "c");
+    assert_string_equal(fixture_run_pass(&f), "d");
+    fixture_release(&f);
+}
+
+/* Results in doubt that need others in doubt, by two ways. */
+static void no_dead_end_is_found_among_results_in_doubt(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 9);
+    static const char *const names[] = {"z", "p", "q", "x", "t"};
+    static const char *const needs[] = {"", "z", "z", "p q", "x"};
+    for (uint32_t ix = 0; ix < 5; ix++) {
+        fixture_task(&f, names[ix], needs[ix]);
+    }
+    (void)fixture_run_pass(&f);
+    fixture_done(&f, "z");
+    assert_string_equal(fixture_run_pass(&f), "p q");
+    fixture_done(&f, "p q");
+    (void)fixture_run_pass(&f);
+    fixture_done(&f, "x");
+    assert_string_equal(fixture_run_pass(&f), "t");
+    fixture_end(&f, "t", OUTCOME_BLOCKED);
+    for (uint32_t ix = 0; ix < 4; ix++) {
+        fixture_order(&f, EVENT_REVOKE, names[ix]);
+    }
+    fixture_order(&f, EVENT_RETRY, "t");
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(fixture_state(&f, "t"), TASK_WAITING);
+    assert_int_equal(fixture_why(&f, "t").code, WHY_BLOCKED);
+    for (uint32_t ix = 0; ix < 4; ix++) {
+        fixture_order(&f, EVENT_RELEASE, names[ix]);
+    }
+    assert_string_equal(fixture_run_pass(&f), "t");
+    fixture_release(&f);
+}
+
 static void approval_is_waited_for(void **state)
 {
     (void)state;
@@ -326,6 +506,13 @@ int main(void)
         cmocka_unit_test(a_snooze_lets_others_of_its_lane_go),
         cmocka_unit_test(a_task_waits_for_its_time),
         cmocka_unit_test(times_follow_the_wall_clock),
+        cmocka_unit_test(times_of_other_tasks_and_runs_stay),
+        cmocka_unit_test(times_are_not_moved_out_of_reach),
+        cmocka_unit_test(a_retry_does_not_forget_the_time_of_a_task_that_waits),
+        cmocka_unit_test(a_snoozed_task_opens_no_group_when_it_is_released),
+        cmocka_unit_test(a_priority_has_bounds),
+        cmocka_unit_test(each_run_waits_for_its_own_answers),
+        cmocka_unit_test(no_dead_end_is_found_among_results_in_doubt),
         cmocka_unit_test(approval_is_waited_for),
         cmocka_unit_test(a_fatal_failure_is_not_retried),
         cmocka_unit_test(a_failure_stops_the_run_gently),

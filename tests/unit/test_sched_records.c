@@ -171,6 +171,155 @@ static void a_provider_record_that_cannot_be_does_no_harm(void **state)
     fixture_release(&f);
 }
 
+static void a_provider_record_with_too_many_starts_does_no_harm(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    struct sched_provider_record odd = {
+        .sent = SCHED_TASKS_MAX + 1,
+        .refused = 1,
+        .shut_until_ns = INT64_MIN,
+        .probe_at_ns = INT64_MIN,
+    };
+    sched_restore_provider(f.sched, f.provider, &odd);
+    struct sched_provider_record now =
+        sched_provider_record(f.sched, f.provider);
+    assert_int_equal(now.sent, 0);
+    assert_int_equal(now.refused, 0);
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_READY);
+    crew_add(&f, &crew);
+    assert_string_equal(fixture_run_pass(&f), "a"); /* no answer is awaited */
+    fixture_release(&f);
+}
+
+/* The session with the token of the probe is of another provider. */
+static void a_probe_elsewhere_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    struct provider_spec spec = {
+        .backoff_ns = SECOND,
+        .backoff_ns_max = SECOND,
+        .circuit_failures = 2,
+        .probe_ns = SECOND,
+        .probe_ns_max = SECOND,
+    };
+    struct provider_id probed = sched_add_provider(f.sched, &spec);
+    struct sched_provider_record probe = {
+        .shut_until_ns = INT64_MIN,
+        .circuit_open = true,
+        .failures = 2,
+        .probe_token = 1,
+        .probe_at_ns = INT64_MIN,
+    };
+    sched_restore_provider(f.sched, probed, &probe);
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_RUNNING);
+    f.spec.provider = probed;
+    (void)crew_member(&f, &crew, TASK_READY);
+    crew_add(&f, &crew);
+    assert_string_equal(fixture_run_pass(&f), "b"); /* the next probe */
+    fixture_release(&f);
+}
+
+/* The plan was updated, and the tasks have other needs than they had. */
+static void what_has_become_a_dead_end_is_skipped(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    struct crew other = {0};
+    (void)crew_member(&f, &other, TASK_RUNNING);
+    (void)crew_member(&f, &other, TASK_WAITING);
+    crew_needs(&other, 1, 0);
+    crew_add(&f, &other);
+    fixture_cap(&f, 9);
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_CANCELLED);
+    (void)crew_member(&f, &crew, TASK_WAITING);
+    (void)crew_member(&f, &crew, TASK_WAITING);
+    (void)crew_member(&f, &crew, TASK_RUNNING);
+    crew_needs(&crew, 3, 2);
+    crew_needs(&crew, 4, 5);
+    crew_needs(&crew, 5, 2);
+    crew.records[3].token = 9;
+    struct sched_rejection rejection;
+    assert_int_equal(crew_try_add(&f, &crew, &rejection), ERR_OK);
+    sched_restore_cut(f.sched, f.run);
+    (void)fixture_run_pass(&f);
+    assert_int_equal(fixture_state(&f, "b"), TASK_WAITING); /* another run */
+    assert_int_equal(fixture_state(&f, "d"), TASK_SKIPPED);
+    assert_int_equal(fixture_why(&f, "d").task.v, fixture_id(&f, "c").v);
+    assert_int_equal(fixture_state(&f, "e"), TASK_SKIPPED);
+    assert_int_equal(fixture_state(&f, "f"), TASK_RUNNING);
+    fixture_release(&f);
+}
+
+static void the_refusals_of_a_task_stop_counting(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    struct crew crew = {0};
+    crew_member(&f, &crew, TASK_STARTING)->flags =
+        (uint32_t)SCHED_RECORD_REFUSALS_MAX << SCHED_RECORD_REFUSALS_SHIFT;
+    crew_add(&f, &crew);
+    (void)fixture_run_pass(&f);
+    fixture_refuse(&f, "a", SCHED_NEVER);
+    (void)fixture_run_pass(&f);
+    struct sched_record now = sched_record(f.sched, fixture_id(&f, "a"));
+    assert_int_equal(now.flags >> SCHED_RECORD_REFUSALS_SHIFT,
+                     SCHED_RECORD_REFUSALS_MAX);
+    assert_int_equal(now.until_ns, 160 * SECOND); /* the longest step */
+    fixture_release(&f);
+}
+
+static void a_back_off_after_a_very_late_time_does_not_wrap(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    struct sched_provider_record record = {
+        .sent = 1,
+        .shut_until_ns = SCHED_NEVER - 10 * SECOND,
+        .probe_at_ns = INT64_MIN,
+    };
+    sched_restore_provider(f.sched, f.provider, &record);
+    struct crew crew = {0};
+    crew_member(&f, &crew, TASK_STARTING)->flags =
+        1U << SCHED_RECORD_REFUSALS_SHIFT;
+    crew_add(&f, &crew);
+    (void)fixture_run_pass(&f);
+    fixture_refuse(&f, "a", SCHED_NEVER);
+    (void)fixture_run_pass(&f);
+    struct sched_record now = sched_record(f.sched, fixture_id(&f, "a"));
+    assert_int_equal(now.until_ns, SCHED_NEVER - 10 * SECOND);
+    fixture_release(&f);
+}
+
+/* The plan asks for no approval any more. */
+static void nobody_is_asked_to_approve_what_needs_no_approval(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    struct crew crew = {0};
+    for (uint32_t ix = 0; ix < 3; ix++) {
+        crew_member(&f, &crew, TASK_READY)->flags =
+            SCHED_RECORD_UNAPPROVED | SCHED_RECORD_HELD;
+        crew.tasks[ix].approve = ix == 1;
+    }
+    crew.records[2].flags = SCHED_RECORD_HELD; /* by an operator */
+    crew_add(&f, &crew);
+    assert_string_equal(fixture_run_pass(&f), "a");
+    assert_int_equal(fixture_why(&f, "b").code, WHY_APPROVAL);
+    assert_int_equal(fixture_why(&f, "c").code, WHY_HELD);
+    fixture_release(&f);
+}
+
 static void a_paused_run_stays_paused(void **state)
 {
     (void)state;
@@ -239,7 +388,10 @@ typedef void (*spoil_fn)(struct sched_record *record);
 
 SPOIL(state, r->state = (enum task_state)TASK_STATE_COUNT)
 SPOIL(parked, r->parked = (enum sched_parked)(SCHED_PARKED_CHECKPOINTS + 1))
-SPOIL(unknown_flag, r->flags |= 1U << 10)
+SPOIL(unknown_flag, r->flags |= 1U << 14)
+SPOIL(snoozed, r->flags |= SCHED_RECORD_SNOOZED)
+SPOIL(priority, r->flags |= 11U << SCHED_RECORD_PRIORITY_SHIFT)
+SPOIL(attempts, r->attempts = 1U << 26)
 SPOIL(backing_off, r->flags |= SCHED_RECORD_BACKING_OFF)
 SPOIL(revoked, r->flags |= SCHED_RECORD_REVOKED)
 SPOIL(asking, r->flags |= SCHED_RECORD_ASKING)
@@ -283,6 +435,13 @@ static void background(struct sched_record *r)
     r->flags |= SCHED_RECORD_BACKGROUND;
 }
 
+/* It waits for its time, but does not back off. */
+static void early(struct sched_record *r)
+{
+    r->state = TASK_WAITING;
+    r->flags |= SCHED_RECORD_EARLY;
+}
+
 /* A session of a and b, and c that is ready; the record of b is spoilt. */
 static void a_record_that_cannot_be_is_refused(void **state)
 {
@@ -291,6 +450,9 @@ static void a_record_that_cannot_be_is_refused(void **state)
         spoil_state,
         spoil_parked,
         spoil_unknown_flag,
+        spoil_snoozed,
+        spoil_priority,
+        spoil_attempts,
         spoil_backing_off,
         spoil_revoked,
         spoil_asking,
@@ -318,6 +480,7 @@ static void a_record_that_cannot_be_is_refused(void **state)
         ending,
         stale,
         background,
+        early,
     };
     struct fixture f;
     crew_fixture(&f, 9);
@@ -412,6 +575,12 @@ int main(void)
         cmocka_unit_test(a_provider_waits_for_nobody_who_is_gone),
         cmocka_unit_test(a_probe_under_way_is_waited_for),
         cmocka_unit_test(a_provider_record_that_cannot_be_does_no_harm),
+        cmocka_unit_test(a_provider_record_with_too_many_starts_does_no_harm),
+        cmocka_unit_test(a_probe_elsewhere_is_not_waited_for),
+        cmocka_unit_test(what_has_become_a_dead_end_is_skipped),
+        cmocka_unit_test(the_refusals_of_a_task_stop_counting),
+        cmocka_unit_test(a_back_off_after_a_very_late_time_does_not_wrap),
+        cmocka_unit_test(nobody_is_asked_to_approve_what_needs_no_approval),
         cmocka_unit_test(a_paused_run_stays_paused),
         cmocka_unit_test(a_cancelled_run_takes_records_and_nothing_new),
         cmocka_unit_test(a_sync_hook_is_run_again),

@@ -479,6 +479,93 @@ static void service_never_falls_below_nothing(void **state)
     fixture_release(&f);
 }
 
+static void the_greatest_service_comes_last(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec cap = fixture_max(2);
+    fixture_run(&f, SCHED_FAIR, &cap, 1);
+    struct crew crew = {0};
+    for (uint32_t ix = 0; ix < 3; ix++) {
+        struct sched_record *record = crew_member(&f, &crew, TASK_READY);
+        record->version = 1;
+        record->service_ns = SCHED_NEVER / 2 - ix;
+    }
+    crew.records[2].service_ns = SECOND;
+    crew_add(&f, &crew);
+    /* More than keys have room for counts as equal: declared first. */
+    assert_string_equal(fixture_run_pass(&f), "c a");
+    fixture_release(&f);
+}
+
+/* The class of its record was deferred; that of the plan is not. */
+static void a_session_stays_in_the_background_without_limits_there(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    enum { CAP, PLACES, PORTS, LIMITS };
+    struct limit_spec limits[LIMITS] = {fixture_max(4),
+                                        fixture_max(1),
+                                        fixture_max(1)};
+    limits[PLACES].hold_group = true;
+    limits[PORTS].resource = true;
+    fixture_run(&f, SCHED_LOOKAHEAD, limits, LIMITS);
+    struct sched_use port = {f.limits[PORTS], 1};
+    struct sched_use wide = {f.limits[CAP], 4};
+    struct crew crew = {0};
+    crew_member(&f, &crew, TASK_RUNNING)->flags = SCHED_RECORD_BACKGROUND;
+    f.spec.uses = &port;
+    f.spec.use_count = 1;
+    (void)crew_member(&f, &crew, TASK_RUNNING);
+    f.spec.uses = &wide;
+    (void)crew_member(&f, &crew, TASK_READY);
+    crew_add(&f, &crew);
+    assert_false(fixture_get(&f, "a").group_open);
+    (void)sched_plan(f.sched, UINT32_MAX);
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(fixture_used(&f, CAP), 2);
+    assert_int_equal(fixture_used(&f, PLACES), 1); /* by b */
+    f.spec.uses = &port;
+    fixture_task(&f, "d", "");
+    (void)fixture_run_pass(&f);
+    struct why why = fixture_why(&f, "d");
+    assert_int_equal(why.code, WHY_LIMIT);
+    assert_int_equal(why.task.v, fixture_id(&f, "b").v);
+    fixture_done(&f, "b a");
+    (void)fixture_run_pass(&f);
+    fixture_release(&f);
+}
+
+/* Its class is deferred no more; the wide task waits for its end. */
+static void a_session_in_the_background_is_waited_for(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 2);
+    f.spec.estimate_ns = 10 * MINUTE;
+    struct crew crew = {0};
+    struct sched_record *record = crew_member(&f, &crew, TASK_RUNNING);
+    record->flags = SCHED_RECORD_BACKGROUND;
+    record->started_ns = 100 * SECOND;
+    crew_add(&f, &crew);
+    struct sched_use wide = {f.limits[0], 2};
+    f.spec.uses = &wide;
+    f.spec.use_count = 1;
+    fixture_task(&f, "wide", "");
+    f.spec.use_count = 0;
+    f.spec.class_id = f.review;
+    f.spec.estimate_ns = 11 * MINUTE;
+    fixture_task(&f, "long", "");
+    f.spec.class_id = fixture_class(&f, 1, false, 1, SCHED_NEVER);
+    f.spec.estimate_ns = 10 * MINUTE;
+    fixture_task(&f, "short", "");
+    assert_string_equal(fixture_run_pass(&f), "short");
+    assert_int_equal(fixture_state(&f, "long"), TASK_READY);
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -502,6 +589,10 @@ int main(void)
         cmocka_unit_test(waiting_counts_from_before),
         cmocka_unit_test(what_does_not_fit_the_needs_is_put_right),
         cmocka_unit_test(service_never_falls_below_nothing),
+        cmocka_unit_test(the_greatest_service_comes_last),
+        cmocka_unit_test(a_session_in_the_background_is_waited_for),
+        cmocka_unit_test(
+            a_session_stays_in_the_background_without_limits_there),
     };
     return cmocka_run_group_tests_name("sched: restore", tests, NULL, NULL);
 }

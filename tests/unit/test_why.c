@@ -477,6 +477,71 @@ static void what_was_reserved_and_fits_now_is_startable(void **state)
     fixture_release(&f);
 }
 
+/* x runs on what z gave before; z was to be repeated, and is cancelled. */
+static void blocked_by_what_was_cancelled_behind_a_session(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    fixture_task(&f, "other", "");
+    fixture_task(&f, "z", "");
+    fixture_task(&f, "x", "z");
+    fixture_task(&f, "t", "x:any");
+    fixture_order(&f, EVENT_HOLD, "other");
+    assert_string_equal(fixture_run_pass(&f), "z");
+    fixture_done(&f, "z");
+    assert_string_equal(fixture_run_pass(&f), "x");
+    fixture_order(&f, EVENT_RERUN, "z");
+    fixture_order(&f, EVENT_CANCEL, "z");
+    (void)fixture_run_pass(&f);
+    assert_int_equal(fixture_state(&f, "x"), TASK_STARTING);
+    assert_why(&f, "t", WHY_BLOCKED, "z");
+    fixture_release(&f);
+}
+
+struct reasons {
+    struct why of[FIXTURE_NAMES];
+    uint32_t count;
+};
+
+static void note_reason(void *ctx, struct task_id task, const struct why *why)
+{
+    struct reasons *reasons = ctx;
+    assert_int_equal(task.v, reasons->count); /* in order, each once */
+    reasons->of[reasons->count++] = *why;
+}
+
+/* Walks share what they have found. */
+static void all_reasons_are_those_of_each_task(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 2);
+    fixture_task(&f, "z", "");
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "a");
+    fixture_task(&f, "c", "b");
+    fixture_task(&f, "d", "b c");
+    struct sched_rejection rejection;
+    assert_int_equal(fixture_try_need(&f, "z", "c", &rejection), ERR_OK);
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_end(&f, "a", OUTCOME_BLOCKED);
+    (void)fixture_run_pass(&f);
+    struct reasons all = {.count = 0};
+    why_all(f.sched, note_reason, &all);
+    assert_int_equal(all.count, 5);
+    for (uint32_t ix = 0; ix < all.count; ix++) {
+        struct why one = why_task(f.sched, (struct task_id){ix});
+        assert_int_equal(all.of[ix].code, one.code);
+        assert_int_equal(all.of[ix].task.v, one.task.v);
+    }
+    assert_int_equal(all.of[4].code, WHY_BLOCKED);
+    assert_int_equal(all.of[4].task.v, fixture_id(&f, "a").v);
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -487,6 +552,8 @@ int main(void)
         cmocka_unit_test(needs_names_the_first_that_is_missing),
         cmocka_unit_test(blocked_names_what_will_not_move_by_itself),
         cmocka_unit_test(blocked_by_a_task_that_failed),
+        cmocka_unit_test(blocked_by_what_was_cancelled_behind_a_session),
+        cmocka_unit_test(all_reasons_are_those_of_each_task),
         cmocka_unit_test(held_and_backoff),
         cmocka_unit_test(usage_and_circuit_name_the_provider),
         cmocka_unit_test(paused_asked_and_barrier),

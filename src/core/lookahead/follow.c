@@ -58,11 +58,11 @@ int64_t lookahead_until(const struct sched *sched, uint32_t first)
                         margin_ns(sched, first));
 }
 
-/* Return whether a scheduled task is worth waiting for. */
+/* Return whether a scheduled task is worth waiting for. It is not held: a hold
+ * makes the schedule stale, and the next one leaves the task out. */
 static bool is_awaited(const struct sched *sched, uint32_t task)
 {
     return state_is_pending(sched, task) &&
-           !sched_has(sched, task, TASK_HELD) &&
            !sched_has(sched, task, TASK_BACKING_OFF) &&
            lookahead_until(sched, task) >= sched->now_ns &&
            dispatch_admits(sched, task);

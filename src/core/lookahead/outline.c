@@ -41,10 +41,9 @@ static bool is_left(const struct sched *sched, uint32_t run, uint32_t task)
 /*
  * Number the tasks so that needs come first. Tasks after a stuck task get no
  * number, nor do those that wait for another outcome than done or come last. A
- * task in flight only delays its dependents. Return false if the tasks are too
- * many.
+ * task in flight only delays its dependents.
  */
-static bool number_tasks(struct lookahead_outline *outline,
+static void number_tasks(struct lookahead_outline *outline,
                          struct lookahead_model *model,
                          struct sched *sched,
                          uint32_t run)
@@ -75,9 +74,7 @@ static bool number_tasks(struct lookahead_outline *outline,
     model->count = 0;
     for (uint32_t task = 0; task < sched->task_count; task++) {
         if (sched->tally[task] == 0 && is_left(sched, run, task)) {
-            if (model->count == LOOKAHEAD_TASKS_MAX) {
-                return false;
-            }
+            INVARIANT(model->count < LOOKAHEAD_TASKS_MAX);
             outline->slot[task] = model->count;
             model->task[model->count++] = task;
         }
@@ -94,15 +91,12 @@ static bool number_tasks(struct lookahead_outline *outline,
             if (--sched->tally[to] > 0 || !is_left(sched, run, to)) {
                 continue;
             }
-            if (model->count == LOOKAHEAD_TASKS_MAX) {
-                return false;
-            }
+            INVARIANT(model->count < LOOKAHEAD_TASKS_MAX);
             INVARIANT(outline->slot[to] == ID_NONE);
             outline->slot[to] = model->count;
             model->task[model->count++] = to;
         }
     }
-    return true;
 }
 
 /* Number the groups of the tasks. */
@@ -341,7 +335,8 @@ bool lookahead_outline(struct lookahead_outline *outline,
                        struct sched *sched,
                        uint32_t run)
 {
-    if (!number_tasks(outline, model, sched, run) || model->count == 0) {
+    number_tasks(outline, model, sched, run);
+    if (model->count == 0) {
         return false;
     }
     number_groups(outline, model, sched);

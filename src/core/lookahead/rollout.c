@@ -136,8 +136,8 @@ note_start(struct lookahead_rollout *rollout, uint32_t run, uint32_t leader)
     const struct sched *sched = &rollout->sched;
     for (uint32_t task = leader; task != ID_NONE;
          task = sched->tasks[task].next_in_session) {
-        if (rollout->start_ns[task] == SCHED_NEVER &&
-            sched_run_ix(sched, task) == run) {
+        INVARIANT(rollout->start_ns[task] == SCHED_NEVER); /* all succeed */
+        if (sched_run_ix(sched, task) == run) {
             INVARIANT(rollout->sequence_count < rollout->capacity);
             rollout->sequence[rollout->sequence_count++] = task;
         }
@@ -224,10 +224,10 @@ static bool go_on(struct lookahead_rollout *rollout,
     while (rollout->ending_count > 0 && rollout->endings[0].at_ns <= at_ns) {
         struct lookahead_ending ending = pop_ending(rollout);
         INVARIANT(ending.at_ns <= sched->now_ns);
-        if (!state_in_flight(sched, ending.task) ||
-            sched->tasks[ending.task].token != ending.token) {
+        if (!state_in_flight(sched, ending.task)) {
             continue;
         }
+        INVARIANT(sched->tasks[ending.task].token == ending.token);
         if (sched_run_ix(sched, ending.task) == run) {
             note_end(rollout, ending.task, finish);
         }
