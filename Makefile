@@ -4,7 +4,7 @@
 # Debian's packages when it is missing (as root or through sudo).
 
 .PHONY: all asan bench campaign clean coverage deb demo format fuzz help \
-    install lists mcdc test test-real tidy
+    install lists mcdc mutants test test-real tidy
 
 all: # Build the program into build/.
 	@tools/setup build
@@ -59,6 +59,10 @@ coverage: # Branch coverage of the core; fails under 95 %.
 mcdc: # MC/DC of the core; fails under 100 %.
 	@tools/setup mcdc
 	@tools/mcdc
+
+mutants: # Change the code in 600 ways; fails if tests notice less than 95 %.
+	@tools/setup mutants
+	@tools/mutate
 
 fuzz: # Ten minutes of libFuzzer for each target.
 	@FUZZ_SECONDS=600 tools/test fuzz

@@ -269,6 +269,56 @@ static void a_lane_with_endless_work_goes_first(void **state)
     fixture_release(&f);
 }
 
+/* One after the other they would take longest; side by side they do not. */
+static void a_lane_that_gets_wider_is_less_urgent(void **state)
+{
+    (void)state;
+    for (int64_t max = 1; max <= 10; max += 9) {
+        struct fixture f;
+        struct limit_spec limits[] = {fixture_max(1),
+                                      fixture_per(1, FIXTURE_REPO)};
+        limits[1].hold_group = true;
+        goal_run(&f, SCHED_FINISH_ALL, limits, 2);
+        add(&f, "runs", "", 1);
+        assert_string_equal(fixture_run_pass(&f), "runs");
+        add(&f, "path", "", 15);
+        add(&f, "end", "path", 15);
+        for (uint32_t ix = 0; ix < 5; ix++) {
+            char name[FIXTURE_NAME_BYTES];
+            (void)snprintf(name, sizeof(name), "lane%u", ix);
+            f.spec.group = fixture_group(&f, FIXTURE_REPO, 1);
+            add(&f, name, "", 10);
+        }
+        assert_string_equal(fixture_run_pass(&f), "");
+        fixture_set_limit(&f, 1, max, 0);
+        fixture_done(&f, "runs");
+        assert_string_equal(fixture_run_pass(&f), max == 1 ? "lane0" : "path");
+        fixture_release(&f);
+    }
+}
+
+/* The keys of very many tasks are not looked at again and again. */
+static void of_very_many_tasks_the_longest_goes_first(void **state)
+{
+    (void)state;
+    for (uint32_t more = 0; more < 2; more++) {
+        struct fixture f;
+        capped(&f, SCHED_FINISH_ALL, 1);
+        add(&f, "long", "", 10);
+        f.spec.estimate_ns = SECOND;
+        fixture_task(&f, "short", "");
+        f.spec.estimate_ns = MINUTE;
+        (void)fixture_tasks(&f, 65534 + more);
+        struct sched_effect effect;
+        do {
+            assert_true(sched_next_effect(f.sched, &effect));
+        } while (effect.type != EFFECT_START);
+        const char *first = more > 0 ? "long" : "short";
+        assert_int_equal(effect.task.v, fixture_id(&f, first).v);
+        fixture_release(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +333,8 @@ int main(void)
         cmocka_unit_test(a_queue_goes_before_what_is_critical),
         cmocka_unit_test(estimates_beyond_all_time_are_counted),
         cmocka_unit_test(a_lane_with_endless_work_goes_first),
+        cmocka_unit_test(a_lane_that_gets_wider_is_less_urgent),
+        cmocka_unit_test(of_very_many_tasks_the_longest_goes_first),
     };
     return cmocka_run_group_tests_name("sched: goals", tests, NULL, NULL);
 }

@@ -308,6 +308,61 @@ static void no_dead_end_is_found_among_results_in_doubt(void **state)
     fixture_release(&f);
 }
 
+/* x has run because w failed: that is no dead end of t, which needs x. */
+static void no_dead_end_is_found_behind_a_need_that_was_to_fail(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 9);
+    f.failure.on_failure = SCHED_SKIP;
+    fixture_task(&f, "w", "");
+    fixture_task(&f, "x", "w:failed");
+    fixture_task(&f, "t", "x");
+    assert_string_equal(fixture_run_pass(&f), "w");
+    fixture_end(&f, "w", OUTCOME_FAILED);
+    assert_string_equal(fixture_run_pass(&f), "x");
+    fixture_done(&f, "x");
+    assert_string_equal(fixture_run_pass(&f), "t");
+    fixture_end(&f, "t", OUTCOME_BLOCKED);
+    fixture_order(&f, EVENT_REVOKE, "x");
+    fixture_order(&f, EVENT_RETRY, "t");
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(fixture_state(&f, "t"), TASK_WAITING);
+    fixture_order(&f, EVENT_RELEASE, "x");
+    assert_string_equal(fixture_run_pass(&f), "t");
+    fixture_release(&f);
+}
+
+/* It was approved, skipped with its need, and comes back with it. */
+static void what_comes_back_is_to_be_approved_again(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 1);
+    f.failure.on_failure = SCHED_SKIP;
+    fixture_task(&f, "b", "");
+    assert_string_equal(fixture_run_pass(&f), "b");
+    f.spec.approve = true;
+    fixture_task(&f, "c", "b");
+    f.spec.approve = false;
+    fixture_task(&f, "other", "");
+    fixture_done(&f, "b");
+    assert_string_equal(fixture_run_pass(&f), "other");
+    fixture_order(&f, EVENT_APPROVE, "c");
+    fixture_order(&f, EVENT_REVOKE, "b");
+    fixture_order(&f, EVENT_RETRY, "b");
+    fixture_done(&f, "other");
+    assert_string_equal(fixture_run_pass(&f), "b");
+    assert_false(fixture_get(&f, "c").unapproved);
+    fixture_end(&f, "b", OUTCOME_FAILED);
+    assert_int_equal(fixture_state(&f, "c"), TASK_SKIPPED);
+    fixture_order(&f, EVENT_RETRY, "b");
+    assert_string_equal(fixture_run_pass(&f), "b");
+    assert_int_equal(fixture_state(&f, "c"), TASK_WAITING);
+    assert_true(fixture_get(&f, "c").unapproved);
+    fixture_release(&f);
+}
+
 static void approval_is_waited_for(void **state)
 {
     (void)state;
@@ -498,6 +553,73 @@ static void a_rerun_repeats_what_depends_on_it(void **state)
     fixture_release(&f);
 }
 
+static void a_rerun_brings_back_what_was_skipped_with_it(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 4);
+    fixture_task(&f, "a", "");
+    f.failure.on_failure = SCHED_SKIP;
+    fixture_task(&f, "b", "a");
+    fixture_task(&f, "c", "b");
+    (void)fixture_run_pass(&f);
+    fixture_done(&f, "a");
+    assert_string_equal(fixture_run_pass(&f), "b");
+    fixture_end(&f, "b", OUTCOME_FAILED);
+    (void)fixture_run_pass(&f);
+    assert_int_equal(fixture_state(&f, "c"), TASK_SKIPPED);
+    fixture_order(&f, EVENT_RERUN, "a");
+    assert_string_equal(fixture_run_pass(&f), "a");
+    assert_int_equal(fixture_state(&f, "c"), TASK_WAITING);
+    fixture_done(&f, "a");
+    assert_string_equal(fixture_run_pass(&f), "b");
+    fixture_done(&f, "b");
+    assert_string_equal(fixture_run_pass(&f), "c");
+    fixture_release(&f);
+}
+
+/* What needs a review is done, and does not make it urgent; then it is not. */
+static void a_retry_makes_what_it_needs_urgent(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 4);
+    f.spec.class_id = f.review;
+    fixture_task(&f, "review", "");
+    f.spec.class_id = f.work;
+    fixture_task(&f, "work", "review");
+    (void)fixture_run_pass(&f);
+    fixture_done(&f, "review");
+    (void)fixture_run_pass(&f);
+    fixture_done(&f, "work");
+    fixture_order(&f, EVENT_REVOKE, "review");
+    fixture_order(&f, EVENT_RETRY, "review");
+    assert_int_equal(fixture_get(&f, "review").tier, 1);
+    fixture_order(&f, EVENT_REVOKE, "work");
+    fixture_order(&f, EVENT_RETRY, "work");
+    assert_int_equal(fixture_get(&f, "review").tier, 0);
+    fixture_release(&f);
+}
+
+/* The task that stopped it is skipped: nothing is left to be retried. */
+static void a_retry_of_the_run_lets_it_go_on(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 1);
+    f.failure.on_failure = SCHED_STOP;
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "b", "");
+    assert_string_equal(fixture_run_pass(&f), "a");
+    fixture_end(&f, "a", OUTCOME_FAILED);
+    assert_string_equal(fixture_run_pass(&f), "");
+    fixture_order(&f, EVENT_SKIP, "a");
+    assert_string_equal(fixture_run_pass(&f), "");
+    fixture_order_run(&f, EVENT_RETRY_RUN);
+    assert_string_equal(fixture_run_pass(&f), "b");
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -513,6 +635,8 @@ int main(void)
         cmocka_unit_test(a_priority_has_bounds),
         cmocka_unit_test(each_run_waits_for_its_own_answers),
         cmocka_unit_test(no_dead_end_is_found_among_results_in_doubt),
+        cmocka_unit_test(no_dead_end_is_found_behind_a_need_that_was_to_fail),
+        cmocka_unit_test(what_comes_back_is_to_be_approved_again),
         cmocka_unit_test(approval_is_waited_for),
         cmocka_unit_test(a_fatal_failure_is_not_retried),
         cmocka_unit_test(a_failure_stops_the_run_gently),
@@ -521,6 +645,9 @@ int main(void)
         cmocka_unit_test(a_priority_changes_the_order),
         cmocka_unit_test(the_first_goes_before_better_tiers),
         cmocka_unit_test(a_rerun_repeats_what_depends_on_it),
+        cmocka_unit_test(a_rerun_brings_back_what_was_skipped_with_it),
+        cmocka_unit_test(a_retry_makes_what_it_needs_urgent),
+        cmocka_unit_test(a_retry_of_the_run_lets_it_go_on),
     };
     return cmocka_run_group_tests_name("sched_orders", tests, NULL, NULL);
 }

@@ -229,6 +229,31 @@ static void marks_start_again_when_all_are_used(void **state)
     fixture_release(&f);
 }
 
+static void the_memory_of_queues_is_counted(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    fixture_task(&f, "a", "");
+    size_t before = sched_bytes(f.sched);
+    uint32_t queues = f.sched->queue_capacity;
+    uint32_t shapes = f.sched->shape_capacity;
+    for (uint32_t key = 1; key < FIXTURE_NAMES; key++) {
+        char name[FIXTURE_NAME_BYTES];
+        (void)snprintf(name, sizeof(name), "%u", key);
+        f.spec.batch_key = key; /* a shape of its own */
+        fixture_task(&f, name, "");
+    }
+    queues = f.sched->queue_capacity - queues;
+    shapes = f.sched->shape_capacity - shapes;
+    assert_true(sched_bytes(f.sched) - before >=
+                queues * (sizeof(struct queue) + sizeof(struct pheap_link)) +
+                    shapes * sizeof(struct shape) +
+                    60 * (sizeof(struct task) + sizeof(struct detail)));
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +265,7 @@ int main(void)
         cmocka_unit_test(sets_with_one_hash_are_told_apart),
         cmocka_unit_test(kinds_with_one_hash_are_told_apart),
         cmocka_unit_test(marks_start_again_when_all_are_used),
+        cmocka_unit_test(the_memory_of_queues_is_counted),
     };
     return cmocka_run_group_tests_name("sched: shapes", tests, NULL, NULL);
 }
