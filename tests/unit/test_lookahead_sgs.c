@@ -366,9 +366,52 @@ static void sorting_is_stable(void **state)
     lookahead_sgs_release(&sgs);
 }
 
+/* Four tasks of ten units of time; two can run at once, or follow each other.
+ */
+static void the_bound_is_the_longest_of_path_and_work(void **state)
+{
+    (void)state;
+    for (uint32_t chained = 0; chained < 2; chained++) {
+        struct work w = {0};
+        struct lookahead_model *model = &w.model;
+        lookahead_model_reserve(model, 4, 3, 1);
+        model->count = 4;
+        model->words = 1;
+        model->pool[0] = 2;
+        uint32_t edges = 0;
+        for (uint32_t ix = 0; ix < 4; ix++) {
+            model->task[ix] = ix;
+            model->group[ix] = 0;
+            model->length_ns[ix] = 10;
+            model->release_ns[ix] = ix == 0 ? 3 : 0;
+            model->units[ix] = ix == 0 ? 2 : 1;
+            model->first_need[ix] = edges;
+            if (chained > 0 && ix > 0) {
+                model->needs[edges++] = ix - 1;
+            }
+        }
+        model->first_need[4] = edges;
+        model->group_count = 1;
+        model->busy_count = 1;
+        model->busy[0] = (struct lookahead_busy){.until_ns = 6, .units = {1}};
+        lookahead_model_finish(model);
+        assert_int_equal(model->least[0], 1);
+        assert_int_equal(model->bound_ns, chained > 0 ? 43 : 28);
+        for (uint32_t ix = 0; ix < 4; ix++) {
+            int64_t tail_ns = chained > 0 ? 40 - 10 * ix : 10;
+            assert_int_equal(model->tail_ns[ix], tail_ns);
+            uint32_t dependents = chained > 0 && ix < 3 ? 1 : 0;
+            assert_int_equal(model->first_dependent[ix + 1],
+                             model->first_dependent[ix] + dependents);
+        }
+        lookahead_model_release(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_bound_is_the_longest_of_path_and_work),
         cmocka_unit_test(serial_starts_each_as_early_as_it_can),
         cmocka_unit_test(justification_never_ends_later),
         cmocka_unit_test(parallel_schedules_are_serial_ones_too),

@@ -510,6 +510,37 @@ static void misuse_stops_the_program(void **state)
     death_expect(probe_twice, &provider, "probe_token == 0");
 }
 
+/* Whatever it was shut for, an operator has dealt with it. */
+static void a_resumed_provider_begins_anew(void **state)
+{
+    (void)state;
+    struct provider provider = make(2);
+    provider_failed(&provider, 1, 0);
+    provider_resume(&provider, 0);
+    provider_failed(&provider, 2, 0); /* the first one, again */
+    assert_int_equal(provider_state(&provider, 0), PROVIDER_OPEN);
+    provider_failed(&provider, 3, 0);
+    assert_int_equal(provider_state(&provider, 0), PROVIDER_CIRCUIT);
+    provider_stop(&provider);
+    provider_resume(&provider, 0);
+    assert_int_equal(provider_state(&provider, 0), PROVIDER_OPEN);
+    provider_failed(&provider, 4, 0);
+    provider_failed(&provider, 5, 0);
+    assert_shut(&provider, 0, PROVIDER_CIRCUIT, 100); /* the first interval */
+    provider_resume(&provider, 0);
+    refuse_at(&provider, 0);
+    refuse_at(&provider, 0);
+    provider_resume(&provider, 5);
+    assert_int_equal(provider_state(&provider, 5), PROVIDER_OPEN);
+    refuse_at(&provider, 5);
+    assert_shut(&provider, 5, PROVIDER_BACKOFF, 15); /* the first step */
+    provider_sent(&provider, 6);
+    provider_refused(&provider, 6, 15, 90);
+    provider_resume(&provider, 16);
+    assert_int_equal(provider_state(&provider, 16), PROVIDER_OPEN);
+    assert_false(provider.kept.usage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -543,6 +574,7 @@ int main(void)
         cmocka_unit_test(an_older_session_does_not_speak_for_the_probe),
         cmocka_unit_test(a_probe_that_was_cancelled_may_be_followed_at_once),
         cmocka_unit_test(a_probe_that_is_refused_backs_off_and_is_sent_again),
+        cmocka_unit_test(a_resumed_provider_begins_anew),
         cmocka_unit_test(misuse_stops_the_program),
     };
     return cmocka_run_group_tests_name("executor", tests, NULL, NULL);

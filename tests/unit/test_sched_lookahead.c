@@ -182,6 +182,33 @@ static void an_end_at_another_time_makes_a_plan_stale(void **state)
     fixture_release(&f);
 }
 
+/* A 32nd of the estimate, and a nanosecond. */
+static void an_end_within_the_margin_upsets_nothing(void **state)
+{
+    (void)state;
+    const int64_t margin_ns = 2 * MINUTE / 32 + 1;
+    const struct {
+        int64_t late_ns;
+        const char *started;
+    } cases[] = {
+        {margin_ns, ""},
+        {margin_ns + 1, "c"},
+        {-margin_ns, ""},
+        {-margin_ns - 1, "c"},
+    };
+    for (size_t ix = 0; ix < sizeof(cases) / sizeof(cases[0]); ix++) {
+        struct fixture f;
+        setup(&f);
+        add_all(&f);
+        add(&f, "other", "", 2, 0);
+        assert_string_equal(planned_pass(&f), "a other");
+        fixture_pass(&f, 2 * MINUTE + cases[ix].late_ns);
+        fixture_done(&f, "other");
+        assert_string_equal(fixture_run_pass(&f), cases[ix].started);
+        fixture_release(&f);
+    }
+}
+
 static void orders_and_new_work_are_planned_for(void **state)
 {
     (void)state;
@@ -350,6 +377,7 @@ int main(void)
         cmocka_unit_test(nothing_is_held_past_its_max_wait),
         cmocka_unit_test(what_is_overdue_holds_nothing),
         cmocka_unit_test(an_end_at_another_time_makes_a_plan_stale),
+        cmocka_unit_test(an_end_within_the_margin_upsets_nothing),
         cmocka_unit_test(orders_and_new_work_are_planned_for),
         cmocka_unit_test(a_plan_waits_for_nothing_when_nothing_is_in_flight),
         cmocka_unit_test(a_better_tier_is_never_held_for_a_worse_one),

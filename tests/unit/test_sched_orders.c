@@ -363,6 +363,61 @@ static void what_comes_back_is_to_be_approved_again(void **state)
     fixture_release(&f);
 }
 
+/* While the check ran, what the work needs has become a dead end. */
+static void rework_behind_a_dead_end_is_skipped(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 4);
+    f.failure.rework_max = 2;
+    f.failure.on_failure = SCHED_SKIP;
+    fixture_task(&f, "need", "");
+    f.spec.group = fixture_group(&f, 0, 0);
+    struct task_id work = fixture_task(&f, "work", "need");
+    f.spec.rework_to = work.v;
+    fixture_task(&f, "check", "work");
+    (void)fixture_run_pass(&f);
+    fixture_done(&f, "need");
+    (void)fixture_run_pass(&f);
+    fixture_done(&f, "work");
+    assert_string_equal(fixture_run_pass(&f), "check");
+    fixture_order(&f, EVENT_REVOKE, "need");
+    fixture_order(&f, EVENT_RETRY, "need");
+    assert_string_equal(fixture_run_pass(&f), "need");
+    fixture_end(&f, "need", OUTCOME_FAILED);
+    fixture_end(&f, "check", OUTCOME_CHANGES);
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(fixture_state(&f, "work"), TASK_SKIPPED);
+    assert_int_equal(fixture_state(&f, "check"), TASK_SKIPPED);
+    assert_int_equal(fixture_why(&f, "work").task.v, fixture_id(&f, "need").v);
+    fixture_release(&f);
+}
+
+static void rework_is_to_be_approved_again(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 4);
+    f.failure.rework_max = 2;
+    f.spec.group = fixture_group(&f, 0, 0);
+    f.spec.approve = true;
+    struct task_id work = fixture_task(&f, "work", "");
+    f.spec.approve = false;
+    f.spec.rework_to = work.v;
+    fixture_task(&f, "check", "work");
+    assert_string_equal(fixture_run_pass(&f), "");
+    fixture_order(&f, EVENT_APPROVE, "work");
+    assert_string_equal(fixture_run_pass(&f), "work");
+    fixture_done(&f, "work");
+    assert_string_equal(fixture_run_pass(&f), "check");
+    fixture_end(&f, "check", OUTCOME_CHANGES);
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(fixture_why(&f, "work").code, WHY_APPROVAL);
+    fixture_order(&f, EVENT_APPROVE, "work");
+    assert_string_equal(fixture_run_pass(&f), "work");
+    fixture_release(&f);
+}
+
 static void approval_is_waited_for(void **state)
 {
     (void)state;
@@ -637,6 +692,8 @@ int main(void)
         cmocka_unit_test(no_dead_end_is_found_among_results_in_doubt),
         cmocka_unit_test(no_dead_end_is_found_behind_a_need_that_was_to_fail),
         cmocka_unit_test(what_comes_back_is_to_be_approved_again),
+        cmocka_unit_test(rework_behind_a_dead_end_is_skipped),
+        cmocka_unit_test(rework_is_to_be_approved_again),
         cmocka_unit_test(approval_is_waited_for),
         cmocka_unit_test(a_fatal_failure_is_not_retried),
         cmocka_unit_test(a_failure_stops_the_run_gently),

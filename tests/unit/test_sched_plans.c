@@ -246,6 +246,55 @@ static void runs_beside_others_come_to_their_end(void **state)
     }
 }
 
+/* An old order can have a task before one that it has come to need. */
+static void new_needs_of_old_tasks_are_planned_for(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        struct world w;
+        begin(&w, seed);
+        cap_run(&w.f, seed % 2 == 0 ? planned : for_many, 2);
+        draw_tasks(&w, 15);
+        plan(&w);
+        draw_tasks(&w, 6);
+        for (uint32_t ix = 0; ix < 5; ix++) {
+            struct sched_need need = {3 * ix, 15 + ix, SCHED_ON_DONE};
+            struct sched_addition addition = {
+                .run = w.f.run,
+                .needs = &need,
+                .need_count = 1,
+            };
+            struct sched_rejection rejection;
+            enum err err = sched_add(w.f.sched, 0, &addition, &rejection);
+            assert_true(err == ERR_OK || rejection.code == REJECTION_CYCLE);
+            sched_rejection_release(&rejection);
+        }
+        (void)finish(&w);
+        fixture_release(&w.f);
+    }
+}
+
+static uint64_t run_sliced(uint64_t seed, uint32_t effort)
+{
+    struct world w;
+    begin(&w, seed);
+    w.effort = effort;
+    cap_run(&w.f, planned, 3);
+    draw_tasks(&w, 40);
+    (void)finish(&w);
+    uint64_t starts = w.starts;
+    fixture_release(&w.f);
+    return starts;
+}
+
+static void a_search_in_slices_finds_the_same(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        assert_int_equal(run_sliced(seed, 500), run_sliced(seed, UINT32_MAX));
+    }
+}
+
 /* Mean time in which the groups of a run are done, with its goal. */
 static int64_t mean_group(uint64_t seed, struct sched_run_spec spec)
 {
@@ -409,6 +458,38 @@ static void a_run_that_has_grown_too_large_goes_by_rank(void **state)
     assert_int_equal(fixture_state(&w.f, "c"), TASK_STARTING);
     assert_false(sched_plan(w.f.sched, UINT32_MAX));
     fixture_release(&w.f);
+}
+
+/* Add a task that others need, and so many that need it. */
+static void add_behind(struct fixture *f, uint32_t count)
+{
+    uint32_t first = fixture_tasks(f, 1).v;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        struct sched_need need = {first + 1 + ix, first, SCHED_ON_DONE};
+        struct sched_addition addition = {
+            .run = f->run,
+            .tasks = &f->spec,
+            .task_count = 1,
+            .needs = &need,
+            .need_count = 1,
+        };
+        struct sched_rejection rejection;
+        assert_int_equal(sched_add(f->sched, 0, &addition, &rejection), ERR_OK);
+    }
+}
+
+static void ready_and_waiting_tasks_count_alike(void **state)
+{
+    (void)state;
+    for (uint32_t ix = 0; ix < 2; ix++) {
+        struct world w;
+        begin(&w, 22);
+        cap_run(&w.f, for_many, 1);
+        add_behind(&w.f, ix == 0 ? 2000 : 48);
+        (void)fixture_tasks(&w.f, ix == 0 ? 48 : 2000);
+        assert_false(sched_plan(w.f.sched, 1)); /* 2,049 */
+        fixture_release(&w.f);
+    }
 }
 
 static void beside_very_many_tasks_nothing_is_planned(void **state)
@@ -722,6 +803,26 @@ static void a_search_that_was_begun_can_go_on(void **state)
     fixture_release(&w.f);
 }
 
+/* What is left of its budget does not pay for a new beginning. */
+static void a_search_that_a_start_ends_can_be_extended(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, 23);
+    struct sched_run_spec spec = for_many;
+    spec.schedules = 100;
+    cap_run(&w.f, spec, 1);
+    draw_tasks(&w, 9);
+    assert_true(sched_plan(w.f.sched, 1));
+    (void)fixture_run_pass(&w.f);
+    assert_false(sched_plan(w.f.sched, 1));
+    assert_true(sched_can_plan_more(w.f.sched));
+    while (sched_plan_more(w.f.sched, 100)) {
+    }
+    assert_false(sched_can_plan_more(w.f.sched));
+    fixture_release(&w.f);
+}
+
 /* Rollouts copy all of them. */
 static void what_was_added_without_tasks_is_planned_for(void **state)
 {
@@ -783,11 +884,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_beside_others_come_to_their_end),
+        cmocka_unit_test(new_needs_of_old_tasks_are_planned_for),
+        cmocka_unit_test(a_search_in_slices_finds_the_same),
         cmocka_unit_test(the_goal_decides_what_is_better),
         cmocka_unit_test(a_run_with_barriers_is_planned),
         cmocka_unit_test(a_large_run_is_planned_with_less_effort),
         cmocka_unit_test(a_search_of_many_tasks_waits_for_its_turn),
         cmocka_unit_test(a_run_that_has_grown_too_large_goes_by_rank),
+        cmocka_unit_test(ready_and_waiting_tasks_count_alike),
         cmocka_unit_test(beside_very_many_tasks_nothing_is_planned),
         cmocka_unit_test(the_memory_of_plans_is_counted),
         cmocka_unit_test(only_the_next_of_a_schedule_are_waited_for),
@@ -801,6 +905,7 @@ int main(void)
         cmocka_unit_test(a_rollout_does_not_wait_for_all_timers),
         cmocka_unit_test(a_rollout_begins_with_times_that_have_passed),
         cmocka_unit_test(a_search_that_was_begun_can_go_on),
+        cmocka_unit_test(a_search_that_a_start_ends_can_be_extended),
         cmocka_unit_test(what_was_added_without_tasks_is_planned_for),
         cmocka_unit_test(a_session_of_endless_estimates_is_outlasted),
     };

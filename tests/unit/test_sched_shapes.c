@@ -6,13 +6,13 @@
 #include "core/sched_internal.h"
 
 #include "base/macros.h"
+#include "core/lookahead/ctx.h"
 #include "tests/unit/sched_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -229,28 +229,79 @@ static void marks_start_again_when_all_are_used(void **state)
     fixture_release(&f);
 }
 
-static void the_memory_of_queues_is_counted(void **state)
+/* One place more in an array, and it is counted. */
+static void all_memory_is_counted(void **state)
 {
     (void)state;
     struct fixture f;
     fixture_init(&f);
     fixture_cap(&f, 1);
     fixture_task(&f, "a", "");
-    size_t before = sched_bytes(f.sched);
-    uint32_t queues = f.sched->queue_capacity;
-    uint32_t shapes = f.sched->shape_capacity;
-    for (uint32_t key = 1; key < FIXTURE_NAMES; key++) {
-        char name[FIXTURE_NAME_BYTES];
-        (void)snprintf(name, sizeof(name), "%u", key);
-        f.spec.batch_key = key; /* a shape of its own */
-        fixture_task(&f, name, "");
+    struct sched *sched = f.sched;
+    const size_t slot = sizeof(sched->bins_by_key.slots[0]);
+    const struct {
+        uint32_t *capacity;
+        size_t bytes;
+    } parts[] = {
+        {&sched->group_capacity,
+         sizeof(struct group) + sizeof(struct group_more)},
+        {&sched->kind_capacity, sizeof(struct group_kind)},
+        {&sched->scope_capacity, sizeof(struct scope)},
+        {&sched->bin_capacity, sizeof(struct bin)},
+        {&sched->shape_capacity, sizeof(struct shape)},
+        {&sched->queue_capacity,
+         sizeof(struct queue) + sizeof(struct pheap_link)},
+        {&sched->set_capacity, sizeof(struct need_set)},
+        {&sched->need_capacity, sizeof(struct pool_need)},
+        {&sched->failure_capacity, sizeof(struct sched_failure_spec)},
+        {&sched->guard_count, sizeof(struct guard)},
+        {&sched->limits.limit_capacity, sizeof(struct limit)},
+        {&sched->limits.pool_capacity,
+         sizeof(struct pool) + sizeof(struct pheap_link)},
+        {&sched->limits.counter_capacity, sizeof(struct counter)},
+        {&sched->limits.pools_by_key.slot_count, slot},
+        {&sched->limits.counters_by_key.slot_count, slot},
+        {&sched->bins_by_key.slot_count, slot},
+        {&sched->shapes_by_hash.slot_count, slot},
+        {&sched->sets_by_hash.slot_count, slot},
+        {&sched->kinds_by_hash.slot_count, slot},
+        {&sched->graph.node_capacity, sizeof(struct graph_node)},
+        {&sched->graph.edge_capacity, sizeof(struct graph_edge)},
+    };
+    size_t before = sched_bytes(sched);
+    assert_true(before > sizeof(*sched));
+    for (size_t ix = 0; ix < ARRAY_COUNT(parts); ix++) {
+        (*parts[ix].capacity)++;
+        assert_int_equal(sched_bytes(sched) - before, parts[ix].bytes);
+        (*parts[ix].capacity)--;
     }
-    queues = f.sched->queue_capacity - queues;
-    shapes = f.sched->shape_capacity - shapes;
-    assert_true(sched_bytes(f.sched) - before >=
-                queues * (sizeof(struct queue) + sizeof(struct pheap_link)) +
-                    shapes * sizeof(struct shape) +
-                    60 * (sizeof(struct task) + sizeof(struct detail)));
+    fixture_release(&f);
+}
+
+static void all_memory_of_schedules_is_counted(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec cap = fixture_max(1);
+    fixture_run(&f, SCHED_LOOKAHEAD, &cap, 1);
+    fixture_task(&f, "a", "");
+    struct lookahead *look = f.sched->lookahead;
+    struct lookahead_rollout *rollout = &look->ctx->rollout;
+    const struct {
+        uint32_t *capacity;
+        size_t bytes;
+    } parts[] = {
+        {&look->capacity, 3 * sizeof(uint32_t) + sizeof(int64_t)},
+        {&rollout->group_capacity, sizeof(int64_t)},
+        {&rollout->sched.bin_capacity, sizeof(struct bin)},
+    };
+    size_t before = sched_bytes(f.sched);
+    for (size_t ix = 0; ix < ARRAY_COUNT(parts); ix++) {
+        (*parts[ix].capacity)++;
+        assert_int_equal(sched_bytes(f.sched) - before, parts[ix].bytes);
+        (*parts[ix].capacity)--;
+    }
     fixture_release(&f);
 }
 
@@ -265,7 +316,8 @@ int main(void)
         cmocka_unit_test(sets_with_one_hash_are_told_apart),
         cmocka_unit_test(kinds_with_one_hash_are_told_apart),
         cmocka_unit_test(marks_start_again_when_all_are_used),
-        cmocka_unit_test(the_memory_of_queues_is_counted),
+        cmocka_unit_test(all_memory_is_counted),
+        cmocka_unit_test(all_memory_of_schedules_is_counted),
     };
     return cmocka_run_group_tests_name("sched: shapes", tests, NULL, NULL);
 }
