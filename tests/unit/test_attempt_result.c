@@ -62,7 +62,9 @@ static void everything_that_may_be_said_is_read(void **state)
         "{\"outcome\": \"refused\", \"reason\": \"limit\\u0007 reached\","
         " \"retry_at\": \"2030-01-31T12:00:00.25+01:00\","
         " \"usage\": {\"input_tokens\": 10, \"output_tokens\": 20,"
-        " \"usd\": 0.5, \"model\": \"x\"},"
+        " \"cached_tokens\": 30, \"usd\": 0.5, \"model\": \"x\"},"
+        " \"progress\": true,"
+        " \"queue\": {\"restarts\": 2, \"on\": [\"c/merge\", \"d\"]},"
         " \"tasks\": [{\"task\": \"a\", \"outcome\": \"done\"},"
         " {\"task\": \"b\", \"outcome\": \"changes\", \"reason\": \"why\"}],"
         " \"more\": [1, {}]}");
@@ -73,6 +75,10 @@ static void everything_that_may_be_said_is_read(void **state)
     assert_true(result.has_usage);
     assert_int_equal(result.input_tokens, 10);
     assert_int_equal(result.output_tokens, 20);
+    assert_int_equal(result.cached_tokens, 30);
+    assert_true(result.progress);
+    assert_int_equal(result.restarts, 2);
+    assert_string_equal(result.on, "c/merge, d");
     assert_true(result.usd > 0.49 && result.usd < 0.51);
     assert_int_equal(result.task_count, 2);
     assert_string_equal(result.tasks[0].task, "a");

@@ -53,6 +53,28 @@ static void what_a_blocked_session_lacks_is_kept(void **state)
     mem_free(text);
 }
 
+static void a_question_is_that_of_a_blocked_session(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    struct verdict verdict = {.outcome = OUTCOME_BLOCKED};
+    end(&text, &verdict, OUTCOME_BLOCKED, "which?", "id");
+    struct carry carry = carry_read(text);
+    assert_string_equal(carry.question, "which?");
+    assert_string_equal(carry.resume, "id");
+    carry_release(&carry);
+    end(&text, &verdict, OUTCOME_FAILED, "no", "id");
+    carry = carry_read(text);
+    assert_null(carry.question);
+    assert_null(carry.resume); /* it may be the cause */
+    carry_release(&carry);
+    end(&text, &verdict, OUTCOME_DONE, NULL, "id");
+    carry = carry_read(text);
+    assert_string_equal(carry.resume, "id");
+    carry_release(&carry);
+    mem_free(text);
+}
+
 static void work_sent_back_by_an_operator_is_a_round_of_its_own(void **state)
 {
     (void)state;
@@ -181,6 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_blocked_session_lacks_is_kept),
+        cmocka_unit_test(a_question_is_that_of_a_blocked_session),
         cmocka_unit_test(an_attempt_that_is_not_blocked_lacks_nothing),
         cmocka_unit_test(work_sent_back_by_an_operator_is_a_round_of_its_own),
         cmocka_unit_test(rows_of_earlier_versions_are_read_by_their_words),

@@ -317,6 +317,37 @@ static void nothing_is_left_of_what_was_before(void **state)
     fixture_release(&f);
 }
 
+static void note_task(void *ctx, struct task_id task)
+{
+    uint64_t *told = ctx;
+    *told |= UINT64_C(1) << task.v;
+}
+
+/* Those that a task releases, or keeps waiting, may have another reason. */
+static void dependents_are_told_of_what_they_need(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 2);
+    struct task_id need = fixture_task(&f, "need", "");
+    struct task_id after = fixture_task(&f, "after", "need");
+    fixture_task(&f, "other", "");
+    uint64_t told = 0;
+    struct retrace retrace = {f.sched, note_task, &told};
+    retrace_begin(&retrace);
+    retrace_task(&retrace, SECOND, after, TASK_WAITING, false);
+    told = 0;
+    retrace_task(&retrace, SECOND, need, TASK_READY, false);
+    assert_int_equal(told, 1);
+    retrace_task(&retrace, SECOND, need, TASK_DONE, false);
+    assert_int_equal(told, 3);
+    told = 0;
+    retrace_task(&retrace, SECOND, need, TASK_READY, false);
+    assert_int_equal(told, 3);
+    fixture_release(&f);
+}
+
 static void who_leads_a_session_is_known(void **state)
 {
     (void)state;
@@ -345,6 +376,7 @@ int main(void)
         cmocka_unit_test(reasons_are_those_of_the_scheduler),
         cmocka_unit_test(any_record_does_no_harm),
         cmocka_unit_test(nothing_is_left_of_what_was_before),
+        cmocka_unit_test(dependents_are_told_of_what_they_need),
         cmocka_unit_test(who_leads_a_session_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,12 +103,13 @@ static void a_provider_waits_for_nobody_who_is_gone(void **state)
     sched_restore_provider(f.sched, f.provider, &refused);
     struct crew crew = {0};
     (void)crew_member(&f, &crew, TASK_READY);
+    (void)crew_member(&f, &crew, TASK_READY);
     f.spec.provider = probed;
     (void)crew_member(&f, &crew, TASK_READY);
     (void)crew_member(&f, &crew, TASK_READY);
     crew_add(&f, &crew);
-    assert_string_equal(fixture_run_pass(&f), "a b");
-    assert_int_equal(fixture_why(&f, "c").code, WHY_CIRCUIT);
+    assert_string_equal(fixture_run_pass(&f), "a b c");
+    assert_int_equal(fixture_why(&f, "d").code, WHY_CIRCUIT);
     fixture_release(&f);
 }
 
@@ -533,6 +534,27 @@ static void a_session_is_of_one_class_and_provider(void **state)
     fixture_release(&f);
 }
 
+/* The leader comes after the others, and the second place is empty. */
+static void a_gap_is_found_in_the_first_record(void **state)
+{
+    (void)state;
+    struct fixture f;
+    crew_fixture(&f, 9);
+    f.spec.class_id = fixture_class(&f, 0, false, 3, SCHED_NEVER);
+    struct crew crew = {0};
+    (void)crew_member(&f, &crew, TASK_RUNNING);
+    (void)crew_member(&f, &crew, TASK_RUNNING);
+    crew.records[0].leader = 1;
+    crew.records[0].token = crew.records[1].token;
+    crew.records[0].place = 2;
+    struct sched_rejection rejection;
+    assert_int_equal(crew_try_add(&f, &crew, &rejection), ERR_CORRUPT);
+    assert_int_equal(rejection.task.v, 0);
+    crew.records[0].place = 1;
+    crew_add(&f, &crew);
+    fixture_release(&f);
+}
+
 static void two_sessions_of_one_token_are_refused(void **state)
 {
     (void)state;
@@ -586,6 +608,7 @@ int main(void)
         cmocka_unit_test(a_sync_hook_is_run_again),
         cmocka_unit_test(a_record_that_cannot_be_is_refused),
         cmocka_unit_test(a_session_is_of_one_class_and_provider),
+        cmocka_unit_test(a_gap_is_found_in_the_first_record),
         cmocka_unit_test(two_sessions_of_one_token_are_refused),
         cmocka_unit_test(work_that_goes_on_needs_nothing_from_elsewhere),
     };

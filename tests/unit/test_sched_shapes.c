@@ -305,6 +305,40 @@ static void all_memory_of_schedules_is_counted(void **state)
     fixture_release(&f);
 }
 
+static void a_model_has_the_sessions_of_its_run(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec cap = fixture_max(1);
+    for (uint32_t run = 0; run < 2; run++) {
+        static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
+        fixture_run(&f, SCHED_LOOKAHEAD, &cap, 1);
+        for (uint32_t ix = 0; ix < 3; ix++) {
+            f.spec.estimate_ns = (1 + run) * MINUTE;
+            fixture_task(&f, names[3 * run + ix], "");
+        }
+    }
+    assert_string_equal(fixture_run_pass(&f), "d a");
+    fixture_pass(&f, 10 * SECOND);
+    struct lookahead_ctx *ctx = f.sched->lookahead->ctx;
+    struct lookahead_model *model = &ctx->model;
+    for (uint32_t run = 0; run < 2; run++) {
+        assert_true(lookahead_outline(&ctx->outline, model, f.sched, run));
+        assert_int_equal(model->count, 2);
+        assert_int_equal(model->task[0], 3 * run + 1);
+        assert_int_equal(model->task[1], 3 * run + 2);
+        assert_int_equal(model->busy_count, 1);
+        assert_int_equal(model->busy[0].until_ns,
+                         (1 + run) * MINUTE - 10 * SECOND);
+        assert_int_equal(model->busy[0].units[0], 1); /* of the cap */
+        assert_int_equal(model->units[0], 1);
+        assert_int_equal(model->pool[0], 1);
+        assert_int_equal(model->length_ns[0], (1 + run) * MINUTE);
+    }
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +352,7 @@ int main(void)
         cmocka_unit_test(marks_start_again_when_all_are_used),
         cmocka_unit_test(all_memory_is_counted),
         cmocka_unit_test(all_memory_of_schedules_is_counted),
+        cmocka_unit_test(a_model_has_the_sessions_of_its_run),
     };
     return cmocka_run_group_tests_name("sched: shapes", tests, NULL, NULL);
 }

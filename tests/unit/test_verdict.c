@@ -382,10 +382,30 @@ static void a_start_that_may_succeed_later_is_refused(void **state)
     struct verdict verdict = verdict_of_failed_start(EAGAIN, &reason);
     assert_int_equal(verdict.outcome, OUTCOME_REFUSED);
     assert_false(verdict.missing);
+    assert_false(verdict.cannot_tell);
     verdict = verdict_of_failed_start(ENOENT, &reason);
     assert_int_equal(verdict.outcome, OUTCOME_BLOCKED);
     assert_true(verdict.missing);
+    assert_true(verdict.cannot_tell);
     strbuf_release(&reason);
+}
+
+static void who_lists_no_tasks_speaks_for_its_own(void **state)
+{
+    (void)state;
+    struct attempt_result result = {.present = true};
+    struct verdict verdict = {.outcome = OUTCOME_DONE};
+    const char *reason = NULL;
+    const char *feedback = NULL;
+    assert_int_equal(
+        verdict_of_task(&verdict, &result, "a", &reason, &feedback),
+        OUTCOME_DONE);
+    assert_null(reason);
+    verdict.batch = true; /* one outcome for several tasks is none */
+    assert_int_equal(
+        verdict_of_task(&verdict, &result, "a", &reason, &feedback),
+        OUTCOME_FAILED);
+    assert_non_null(reason);
 }
 
 static void each_task_of_a_batch_has_its_own(void **state)
@@ -444,6 +464,7 @@ int main(void)
         cmocka_unit_test(to_finish_without_an_outcome_has_no_effect),
         cmocka_unit_test(who_was_ended_has_not_finished),
         cmocka_unit_test(a_start_that_may_succeed_later_is_refused),
+        cmocka_unit_test(who_lists_no_tasks_speaks_for_its_own),
         cmocka_unit_test(each_task_of_a_batch_has_its_own),
     };
     return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);

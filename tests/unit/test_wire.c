@@ -60,6 +60,7 @@ static struct work_order whole(void)
                 .keep = {items, 2},
                 .copy = {items, 1},
                 .fetch = true,
+                .once = true,
                 .gate_retry = 2,
                 .members = members,
                 .member_count = 2,
@@ -96,6 +97,23 @@ static void an_order_arrives_as_it_was_sent(void **state)
     assert_int_equal(got.order.files[0].len, 11);
     assert_same(got.order.git.members[1].title, NULL);
     assert_same(got.order.git.before[0].task, "c/merge");
+    assert_same(got.order.git.before[0].name, "2");
+    assert_same(got.order.git.repo, "api");
+    assert_same(got.order.git.url, "ssh://hub/api.git");
+    assert_same(got.order.git.base, "dev");
+    assert_true(got.order.git.created_ns == INT64_MAX);
+    assert_int_equal(got.order.git.round, 4);
+    assert_same(got.order.git.gate, "make test");
+    assert_same(got.order.git.repair, "./repair");
+    assert_same(got.order.git.message, "m");
+    assert_int_equal(got.order.git.keep.count, 2);
+    assert_int_equal(got.order.git.copy.count, 1);
+    assert_true(got.order.git.shared && got.order.git.merge);
+    assert_true(got.order.git.update && got.order.git.fetch);
+    assert_true(got.order.git.once);
+    assert_int_equal(got.order.git.gate_retry, 2);
+    assert_true(got.order.idle_ns == 5 && got.order.checkpoint_ns == 6);
+    assert_true(got.order.grace_ns == 7);
     assert_same(got.order.sandbox.write[0], "~/.cache");
     assert_true(got.order.timeout_ns == EXEC_NEVER);
     wire_add_order(&again, &got.order); /* so nothing is lost on the way */
@@ -153,7 +171,15 @@ static void an_end_arrives_with_its_result(void **state)
     struct work_report sent = {
         .token = 9,
         .type = WORK_ENDED,
-        .exit = {.cause = ATTEMPT_LEASE, .code = -1, .signal = 15, .cpu_ns = 3},
+        .exit = {.cause = ATTEMPT_LEASE,
+                 .code = -1,
+                 .signal = 15,
+                 .error = 2,
+                 .begun_ns = 4,
+                 .ended_ns = 5,
+                 .cpu_ns = 3,
+                 .log_bytes = 6,
+                 .log_cut_bytes = 7},
         .result = &result,
         .log = "last\nlines\n",
     };
@@ -166,7 +192,14 @@ static void an_end_arrives_with_its_result(void **state)
     assert_int_equal(wire_read_report(&got, strbuf_text(&text), &diag), ERR_OK);
     assert_int_equal(got.report.type, WORK_ENDED);
     assert_int_equal(got.report.exit.cause, ATTEMPT_LEASE);
+    assert_int_equal(got.report.exit.code, -1);
     assert_int_equal(got.report.exit.signal, 15);
+    assert_int_equal(got.report.exit.error, 2);
+    assert_int_equal(got.report.exit.begun_ns, 4);
+    assert_int_equal(got.report.exit.ended_ns, 5);
+    assert_int_equal(got.report.exit.cpu_ns, 3);
+    assert_int_equal(got.report.exit.log_bytes, 6);
+    assert_int_equal(got.report.exit.log_cut_bytes, 7);
     assert_true(got.report.result->has_outcome);
     assert_string_equal(got.report.result->reason, "r");
     assert_string_equal(got.report.log, "last\nlines\n");
