@@ -484,7 +484,9 @@ static void ready_and_waiting_tasks_count_alike(void **state)
     for (uint32_t ix = 0; ix < 2; ix++) {
         struct world w;
         begin(&w, 22);
-        cap_run(&w.f, for_many, 1);
+        struct sched_run_spec spec = for_many;
+        spec.schedules = 4000; /* enough to pay for a search */
+        cap_run(&w.f, spec, 1);
         add_behind(&w.f, ix == 0 ? 2000 : 48);
         (void)fixture_tasks(&w.f, ix == 0 ? 48 : 2000);
         assert_false(sched_plan(w.f.sched, 1)); /* 2,049 */
