@@ -221,6 +221,10 @@ static void reboot(struct world *world)
 static void shift_clocks(struct world *world)
 {
     int64_t hour_ns = 3600 * WORLD_SECOND;
+    int64_t was_ns = world->now_ns + world->wall_ns;
+    if (was_ns > world->wall_was_ns[0]) {
+        world->wall_was_ns[0] = was_ns;
+    }
     switch (rng_below(&world->rng, 9)) {
     case 0:
         world->wall_ns += hour_ns * 10 * 365 * 24;

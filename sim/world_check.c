@@ -137,7 +137,8 @@ static bool was_sent_back(const struct world_run *run, uint32_t ix)
 #define CLOCK_NS WORLD_SECOND
 
 /* Check that a task does not wake up before its time: that of a snooze is of
- * the engine's clock, an earliest start of the wall clock, which may jump. */
+ * the engine's clock, an earliest start of the wall clock, which may jump; if
+ * it was reached before a jump, the task stays ready. */
 static void check_waking(struct world *world,
                          const struct world_task *task,
                          const struct store_task *row,
@@ -148,7 +149,12 @@ static void check_waking(struct world *world,
     if ((lost & SCHED_RECORD_SNOOZED) != 0) {
         left_ns = task->until_ns - batch->engine_ns;
     } else if ((lost & SCHED_RECORD_EARLY) != 0) {
-        left_ns = task->until_wall_ns - batch->wall_ns - CLOCK_NS;
+        int64_t wall_ns = batch->wall_ns;
+        for (uint32_t ix = 0; ix < 2; ix++) {
+            int64_t was_ns = world->wall_was_ns[ix];
+            wall_ns = was_ns > wall_ns ? was_ns : wall_ns;
+        }
+        left_ns = task->until_wall_ns - wall_ns - CLOCK_NS;
     }
     if (left_ns > 0 && !task->ordered && strcmp(row->state, "cancelled") != 0 &&
         strcmp(row->state, "skipped") != 0) {
@@ -201,6 +207,8 @@ static void note_task(struct world *world,
         world_fault(world, "attempts of %s are counted anew", row->id);
     }
     check_waking(world, task, row, batch);
+    task->given_up = strcmp(row->state, "cancelled") == 0 &&
+                     (task->given_up || strcmp(task->state, "parked") == 0);
     task->number = row->number;
     task->flags = row->flags;
     task->parked = row->parked;
@@ -431,6 +439,8 @@ void world_check_applied(struct world *world, struct world_process *process)
             check_claim(world, &batch->changes[ix].as.attempt);
         }
     }
+    world->wall_was_ns[1] = world->wall_was_ns[0];
+    world->wall_was_ns[0] = 0;
 }
 
 void world_check_claimed(struct world *world,

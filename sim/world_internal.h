@@ -282,6 +282,7 @@ struct world_task {
     uint32_t parked;  /* enum sched_parked */
     int64_t until_ns; /* engine's clock: it backs off until then */
     int64_t until_wall_ns;
+    bool given_up; /* cancelled while it was parked */
     uint32_t number;
     uint32_t output;        /* attempt whose outputs it has; 0: none */
     bool ordered;           /* an operator has named it, or its group or run */
@@ -342,6 +343,10 @@ struct world {
     struct rng rng;
     int64_t now_ns;  /* time awake, which orders the events */
     int64_t wall_ns; /* from now_ns to the wall clock */
+    /* What the wall clock was before it was set, since the last batch and since
+     * the one before: what a batch has was decided before the last one was
+     * applied. */
+    int64_t wall_was_ns[2];
     uint64_t seq;
     int64_t calm_ns; /* when the faults stopped */
     bool chaos;      /* faults happen */

@@ -77,7 +77,8 @@ check_withdrawn(struct world *world, const struct world_run *run, uint32_t last)
     const struct plan_task *of = &run->plan->tasks[last];
     uint32_t cancels = run->cancels + (world_last_aborts(run) ? 1 : 0);
     bool skipped = is_state(task, "skipped") && of->need_count == 0;
-    bool cancelled = is_state(task, "cancelled") && cancels < 2;
+    bool cancelled =
+        is_state(task, "cancelled") && cancels < 2 && !task->given_up;
     if (!task->ordered && (skipped || cancelled)) {
         world_fault(world,
                     "%s comes last, and is %s for no reason",
