@@ -218,7 +218,7 @@ static void marks_start_again_when_all_are_used(void **state)
     fixture_task(&f, "c", "b");
     assert_string_equal(fixture_run_pass(&f), "a");
     fixture_end(&f, "a", OUTCOME_BLOCKED);
-    f.sched->mark = UINT32_MAX;
+    f.sched->mark = UINT16_MAX;
     for (uint32_t task = 0; task < 3; task++) {
         f.sched->marks[task] = 1; /* of long ago */
     }
@@ -276,6 +276,28 @@ static void all_memory_is_counted(void **state)
         (*parts[ix].capacity)--;
     }
     fixture_release(&f);
+}
+
+/* Tasks are listed by their scopes once one of them comes last. */
+static void the_memory_of_scopes_is_counted(void **state)
+{
+    (void)state;
+    size_t bytes[2];
+    for (uint32_t ix = 0; ix < 2; ix++) {
+        struct fixture f;
+        fixture_init(&f);
+        fixture_cap(&f, 1);
+        struct sched_task_spec specs[] = {f.spec, f.spec};
+        specs[1].last = ix == 1;
+        add_together(&f, specs, 2);
+        bytes[ix] = sched_bytes(f.sched);
+        if (ix == 1) {
+            assert_true(bytes[1] >=
+                        bytes[0] + f.sched->task_capacity *
+                                       sizeof(f.sched->scope_links[0]));
+        }
+        fixture_release(&f);
+    }
 }
 
 static void all_memory_of_schedules_is_counted(void **state)
@@ -351,6 +373,7 @@ int main(void)
         cmocka_unit_test(kinds_with_one_hash_are_told_apart),
         cmocka_unit_test(marks_start_again_when_all_are_used),
         cmocka_unit_test(all_memory_is_counted),
+        cmocka_unit_test(the_memory_of_scopes_is_counted),
         cmocka_unit_test(all_memory_of_schedules_is_counted),
         cmocka_unit_test(a_model_has_the_sessions_of_its_run),
     };

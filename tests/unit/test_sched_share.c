@@ -214,6 +214,34 @@ static void a_number_lends_nothing(void **state)
     fixture_release(&f);
 }
 
+static void a_run_lends_beside_one_that_does_not(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    fixture_task(&f, "old", "");
+    fixture_task(&f, "older", "");
+    assert_string_equal(fixture_run_pass(&f), "old");
+    size_t before = sched_bytes(f.sched);
+    struct limit_spec limits[] = {fixture_max(8), fixture_percent(20)};
+    limits[1].background = true;
+    fixture_run(&f, SCHED_FIFO, limits, 2);
+    assert_true(sched_bytes(f.sched) > before);
+    f.review = fixture_class(&f, 1, true, 1, SCHED_NEVER);
+    add_review(&f, "a", "");
+    add_review(&f, "b", "");
+    add_review(&f, "c", "");
+    assert_string_equal(fixture_run_pass(&f), "a b c");
+    fixture_order(&f, EVENT_HOLD, "older"); /* the other run lends nothing */
+    fixture_done(&f, "old");
+    assert_string_equal(fixture_run_pass(&f), "");
+    fixture_order(&f, EVENT_RELEASE, "older");
+    assert_string_equal(fixture_run_pass(&f), "older");
+    sched_verify(f.sched);
+    fixture_release(&f);
+}
+
 static void a_limit_on_the_foreground_lends_nothing(void **state)
 {
     (void)state;
@@ -537,6 +565,7 @@ int main(void)
         cmocka_unit_test(a_batch_takes_the_units_of_its_first),
         cmocka_unit_test(a_share_lends_what_the_foreground_cannot_use),
         cmocka_unit_test(a_number_lends_nothing),
+        cmocka_unit_test(a_run_lends_beside_one_that_does_not),
         cmocka_unit_test(a_limit_on_the_foreground_lends_nothing),
         cmocka_unit_test(the_groups_of_a_lane_count_as_many_as_it_admits),
         cmocka_unit_test(a_group_counts_as_many_as_run_side_by_side),
