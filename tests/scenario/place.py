@@ -57,8 +57,9 @@ def children(pid):
     return found
 
 
-def pids_with(variable):
-    """Pids of the processes with this variable, as bytes, at their start."""
+def pids_with(variable, in_run=None):
+    """Pids of the processes with this variable, as bytes, at their start; only
+    those of a run, or those of none."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -66,7 +67,8 @@ def pids_with(variable):
                 words = (entry / "environ").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if variable in words:
+            of_run = any(word.startswith(b"SLUICE_RUN=") for word in words)
+            if variable in words and in_run in (None, of_run):
                 found.append(int(entry.name))
     return found
 
@@ -345,7 +347,8 @@ class Place:
     def processes(self):
         """Pids of all live processes of this store's sessions."""
         marker = f"SLUICE_STORE={self.shown}".encode()
-        return pids_with(marker)
+        hooks = f"SLUICE_STORE={self.address}".encode()
+        return sorted({*pids_with(marker), *pids_with(hooks, in_run=True)})
 
     def check_gone(self):
         """No process of a session is left; one that was killed goes when it
@@ -370,7 +373,7 @@ class Place:
     def workers(self):
         """Pids of the workers beside `sluice run`."""
         marker = f"SLUICE_STORE={self.address}".encode()
-        return pids_with(marker) if self.database else []
+        return pids_with(marker, in_run=False) if self.database else []
 
     def close(self):
         """End whatever is left."""
