@@ -14,6 +14,7 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "plan/site.h"
+#include "work/wire.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -78,19 +79,6 @@ static void set_max(struct engine *engine, struct limit_id limit, int64_t max)
     engine->changed = true;
 }
 
-/* Whether a label is one of a list. */
-static bool has_label(const char *labels, const char *label)
-{
-    size_t len = strlen(label);
-    const char *at = labels;
-    while (at != NULL && (strncmp(at, label, len) != 0 ||
-                          (at[len] != ',' && at[len] != '\0'))) {
-        at = strchr(at, ',');
-        at = at != NULL ? at + 1 : NULL;
-    }
-    return at != NULL;
-}
-
 /* How many sessions the workers with a label can have; NULL: all workers.
  * Without workers there is no limit. */
 static int64_t slots_of(const struct engine *engine, const char *label)
@@ -98,7 +86,7 @@ static int64_t slots_of(const struct engine *engine, const char *label)
     int64_t sum = 0;
     for (uint32_t ix = 0; ix < engine->worker_count; ix++) {
         const struct engine_post *worker = &engine->workers[ix];
-        if (label == NULL || has_label(worker->labels, label)) {
+        if (label == NULL || wire_has_label(worker->labels, label)) {
             sum += worker->slots;
         }
     }

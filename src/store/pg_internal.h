@@ -71,6 +71,12 @@ bool pg_get(char *bytes,
 
 /* --- the store --- */
 
+/* The lease of a scheduler that begins now. */
+#define PG_LEASE_UNTIL                                                         \
+    "clock_timestamp() + coalesce(nullif("                                     \
+    "current_setting('sluice.lease', true), ''), '4000')::float8"              \
+    " * interval '1 millisecond'"
+
 enum { PG_KNOWN_RUNS = 16 };
 
 struct pg_store {

@@ -21,12 +21,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The lease that begins now. */
-#define LEASE_UNTIL                                                            \
-    "clock_timestamp() + coalesce(nullif("                                     \
-    "current_setting('sluice.lease', true), ''), '4000')::float8"              \
-    " * interval '1 millisecond'"
-
 /* The recorded connection. Other roles do not see when it began. */
 #define CONNECTED                                                              \
     "EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = backend_pid"           \
@@ -200,18 +194,18 @@ static enum err take_lease(struct pg_store *store,
     pg_add_text(&params, self->host);
     pg_add_text(&params, self->boot_id);
     enum err err = ERR_OK;
-    PGresult *result =
-        pg_run(&store->link,
-               "UPDATE scheduler SET epoch = epoch + 1, writes = writes + 1,"
-               " holder = gen_random_uuid()::text, pid = $1, start_ticks = $2, "
-               "host = $3, boot_id = $4,"
-               " taken = clock_timestamp(), beat = clock_timestamp(),"
-               " listens = false, commits = 0, commit_ns = 0, trouble = "
-               "''," SET_TIMELINE " lease_until = " LEASE_UNTIL "," OWN_BACKEND
-               " WHERE NOT " HELD " RETURNING " PG_HEAD ", holder",
-               &params,
-               &err,
-               diag);
+    PGresult *result = pg_run(
+        &store->link,
+        "UPDATE scheduler SET epoch = epoch + 1, writes = writes + 1,"
+        " holder = gen_random_uuid()::text, pid = $1, start_ticks = $2, "
+        "host = $3, boot_id = $4,"
+        " taken = clock_timestamp(), beat = clock_timestamp(),"
+        " listens = false, commits = 0, commit_ns = 0, trouble = "
+        "''," SET_TIMELINE " lease_until = " PG_LEASE_UNTIL "," OWN_BACKEND
+        " WHERE NOT " HELD " RETURNING " PG_HEAD ", holder",
+        &params,
+        &err,
+        diag);
     if (err == ERR_OK && PQntuples(result) != 1) {
         err = ERR_BUSY;
     } else if (err == ERR_OK) {
@@ -359,7 +353,7 @@ static enum err renew(struct pg_store *store,
     pg_add_text(params, store->holder);
     pg_add_i64(params, (int64_t)store->head.writes);
     strbuf_addf(&sql,
-                "UPDATE scheduler SET lease_until = " LEASE_UNTIL
+                "UPDATE scheduler SET lease_until = " PG_LEASE_UNTIL
                 ",%s" OWN_BACKEND
                 " WHERE epoch = $%d AND holder = $%d AND writes >= $%d",
                 sets,

@@ -55,9 +55,7 @@ static const struct {
     "UPDATE scheduler SET engine_ns = $1, wall_ns = $2, last_token = $3,"      \
     " last_event = $4, last_sum = $5, last_command = $6, last_run = $7,"       \
     " writes = $8, beat = clock_timestamp(), lease_until = greatest("          \
-    "lease_until, clock_timestamp() + coalesce(nullif("                        \
-    "current_setting('sluice.lease', true), ''), '4000')::float8"              \
-    " * interval '1 millisecond')"                                             \
+    "lease_until, " PG_LEASE_UNTIL ")"                                         \
     " WHERE epoch = $9 AND writes = $8 - 1 AND holder = $10"
 
 /* What was assigned to a worker goes with the end of its attempt. */

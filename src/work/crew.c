@@ -44,13 +44,6 @@ static const char *const states[] = {
     [ROW_ENDED] = "ended",
 };
 
-static const char *const wants[] = {
-    [WORK_RUN] = "run",
-    [WORK_WITHDRAW] = "withdraw",
-    [WORK_CANCEL] = "cancel",
-    [WORK_STOP] = "stop",
-};
-
 struct job {
     uint64_t token;
     struct wire_order wire;
@@ -687,16 +680,6 @@ static int64_t get_int(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
-static enum work_want read_want(const char *text)
-{
-    for (int want = WORK_RUN; want <= WORK_STOP; want++) {
-        if (strcmp(text, wants[want]) == 0) {
-            return (enum work_want)want;
-        }
-    }
-    return WORK_STOP;
-}
-
 /* Add a job that a row names. NULL: it cannot be read, which was reported. */
 static struct job *
 add_job(struct crew *crew, const json_t *row, enum state state)
@@ -713,7 +696,7 @@ add_job(struct crew *crew, const json_t *row, enum state state)
         .next = state,
         .said = state,
         .seen = true,
-        .want = read_want(get_text(row, "want")),
+        .want = wire_read_want(get_text(row, "want")),
     };
     if (err == ERR_OK) {
         return job;
@@ -751,7 +734,7 @@ static void adopt(struct crew *crew, struct job *job, const json_t *row)
 /* Do what a row says about a job that the worker has. */
 static void obey(struct crew *crew, struct job *job, const json_t *row)
 {
-    enum work_want want = read_want(get_text(row, "want"));
+    enum work_want want = wire_read_want(get_text(row, "want"));
     const char *messages = json_string_value(json_object_get(row, "messages"));
     uint64_t token = job->token;
     if (!job->given || job->over) {

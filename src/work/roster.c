@@ -96,13 +96,6 @@ struct roster {
     bool heard;         /* the first result has come */
 };
 
-static const char *const wants[] = {
-    [WORK_RUN] = "run",
-    [WORK_WITHDRAW] = "withdraw",
-    [WORK_CANCEL] = "cancel",
-    [WORK_STOP] = "stop",
-};
-
 struct roster *roster_new(const struct roster_options *options)
 {
     struct roster *roster = mem_zalloc(1, sizeof(*roster));
@@ -310,25 +303,10 @@ static uint32_t count_labels(const char *labels)
     return count;
 }
 
-/* Whether a label is one of a list. */
-static bool has_label(const char *labels, const char *label)
-{
-    size_t len = strlen(label);
-    for (const char *at = labels; at != NULL;) {
-        if (strncmp(at, label, len) == 0 &&
-            (at[len] == ',' || at[len] == '\0')) {
-            return true;
-        }
-        at = strchr(at, ',');
-        at = at != NULL ? at + 1 : NULL;
-    }
-    return false;
-}
-
 static bool fits(const struct post *post, const struct job *job)
 {
     return post->takes && post->used < post->slots &&
-           (job->label == NULL || has_label(post->labels, job->label));
+           (job->label == NULL || wire_has_label(post->labels, job->label));
 }
 
 /* Whether `a` is a better place than `b`: it states how much it can do, has a
@@ -446,14 +424,13 @@ bool roster_has_news(const struct roster *roster)
     return false;
 }
 
-/* Say the members of an order. */
+/* Give a job to a worker, and say it. */
 static void say_order(struct jsonw *json, struct job *job, struct post *post)
 {
-    INVARIANT(job->body != NULL && job->phase == JOB_NEW);
+    INVARIANT(job->body != NULL);
     post->used++;
     mem_set_text(&job->worker, post->name);
     mem_set_text(&job->instance, post->instance);
-    job->said = true;
     jsonw_int(json, "token", (int64_t)job->token);
     jsonw_text(json, "nonce", job->nonce);
     jsonw_text(json, "worker", post->name);
@@ -491,10 +468,8 @@ void roster_offer(struct roster *roster,
     strbuf_adds(out, out->len > 0 ? "," : "");
     struct jsonw json = {.out = out};
     jsonw_object(&json, NULL);
-    job->phase = JOB_NEW;
     say_order(&json, job, post);
     jsonw_object_end(&json);
-    job->said = false; /* no turn has it */
     job->phase = JOB_OFFERED;
 }
 
@@ -528,6 +503,7 @@ static uint32_t say_orders(struct roster *roster, struct jsonw *json)
         after = next->token;
         struct post *post = choose(roster, next);
         if (post != NULL) {
+            next->said = true;
             next_item(json, "orders", &count);
             say_order(json, next, post);
             jsonw_object_end(json);
@@ -586,7 +562,7 @@ static uint32_t say_wants(struct roster *roster, struct jsonw *json)
             job->want_said = true;
             next_item(json, "wants", &count);
             jsonw_int(json, "token", (int64_t)job->token);
-            jsonw_text(json, "want", wants[job->want]);
+            jsonw_text(json, "want", wire_want_name(job->want));
             jsonw_object_end(json);
         }
     }

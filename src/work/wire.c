@@ -130,6 +130,41 @@ static void add_files(struct jsonw *json, const struct work_order *order)
     jsonw_array_end(json);
 }
 
+static const char *const wants[] = {
+    [WORK_RUN] = "run",
+    [WORK_WITHDRAW] = "withdraw",
+    [WORK_CANCEL] = "cancel",
+    [WORK_STOP] = "stop",
+};
+
+const char *wire_want_name(enum work_want want)
+{
+    INVARIANT(want <= WORK_STOP);
+    return wants[want];
+}
+
+enum work_want wire_read_want(const char *name)
+{
+    for (int want = WORK_RUN; want <= WORK_STOP; want++) {
+        if (strcmp(name, wants[want]) == 0) {
+            return (enum work_want)want;
+        }
+    }
+    return WORK_STOP;
+}
+
+bool wire_has_label(const char *labels, const char *label)
+{
+    size_t len = strlen(label);
+    const char *at = labels;
+    while (at != NULL && (strncmp(at, label, len) != 0 ||
+                          (at[len] != ',' && at[len] != '\0'))) {
+        at = strchr(at, ',');
+        at = at != NULL ? at + 1 : NULL;
+    }
+    return at != NULL;
+}
+
 void wire_add_order(struct strbuf *out, const struct work_order *order)
 {
     struct jsonw json = {.out = out};

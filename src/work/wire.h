@@ -18,6 +18,13 @@
 
 enum { WIRE_PROTO = 1 };
 
+/* How rows and turns name what is wanted. */
+const char *wire_want_name(enum work_want want);
+enum work_want wire_read_want(const char *name); /* an unknown one: stop */
+
+/* Whether a label is one of a list that commas separate. */
+bool wire_has_label(const char *labels, const char *label);
+
 /* Append an order. */
 void wire_add_order(struct strbuf *out, const struct work_order *order);
 
