@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tables `worker` and `work`, and the functions of a turn at them, as
- * src/store/schema/postgres/0002_turns.sql has them: each function here has its
- * name there. A call is a transaction at one instant. The clock of the database
- * is the time of the world.
+ * src/store/schema/postgres/0002_turns.sql and the steps after it have them:
+ * each function here has its name there. A call is a transaction at one
+ * instant. The clock of the database is the time of the world.
  *
  * Requests and logs of sessions are left out.
  */

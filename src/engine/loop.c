@@ -49,6 +49,11 @@ enum {
 #define DOOR_BIT (UINT64_C(1) << 63)
 #define STORE_BIT (UINT64_C(1) << 62)
 
+/* How long an answer may wait for company: what its request has started is
+ * reported next, and comes with the same turn. Until then the cores are free
+ * for that start. */
+#define ANSWER_WAITS_NS (3 * MS_NS)
+
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 enum { SIGNAL_COUNT = sizeof(signals) / sizeof(signals[0]) };
@@ -361,11 +366,15 @@ static void on_roster_request(void *ctx, const struct roster_request *request)
     json_decref(json);
 }
 
-static void on_say(void *ctx, struct strbuf *out)
+static void on_say(void *ctx, bool brief, struct strbuf *out)
 {
     struct loop *loop = ctx;
     crash_point("before-turn");
-    roster_say(loop->roster, out);
+    if (brief) {
+        roster_say_brief(loop->roster, out);
+    } else {
+        roster_say(loop->roster, out);
+    }
 }
 
 static void on_hear(void *ctx,
@@ -411,6 +420,7 @@ static enum err open_roster(struct loop *loop, struct diag *diag)
                           .uv = &loop->uv,
                           .address = address,
                           .function = "scheduler_turn",
+                          .brief = "scheduler_take",
                           .channel = "sluice_scheduler",
                           .pause_ns = SECOND_NS,
                           .say = on_say,
@@ -469,7 +479,8 @@ static void before_wait(uv_prepare_t *prepare)
     worker_tick(link_local_worker(loop->link));
     engine_pass(loop->engine);
     if (loop->roster != NULL && roster_has_news(loop->roster)) {
-        turns_wake(loop->turns);
+        turns_wake(loop->turns,
+                   roster_may_wait(loop->roster) ? ANSWER_WAITS_NS : 0);
     }
     enum err err = engine_failed(loop->engine, &text);
     if (err != ERR_OK) {

@@ -21,6 +21,25 @@
 /* How often to look without a notification. */
 #define LOOK_NS (100 * MS_NS)
 
+/* What a connection begins with. To withdraw a request that was not taken must
+ * be on disk, as nobody may take it any more. */
+#define BEGIN_ASKING                                                           \
+    "PREPARE ask_send (text, text) AS WITH new AS ("                           \
+    " INSERT INTO ask (session, who, request)"                                 \
+    " SELECT false, $1, $2 FROM scheduler"                                     \
+    " WHERE listens AND lease_until >= clock_timestamp() RETURNING number)"    \
+    " SELECT number, pg_notify('" PG_TO_SCHEDULER "', '" PG_ASKED "'),"        \
+    " set_config('synchronous_commit', 'off', true) FROM new;"                 \
+    " PREPARE ask_look (int8) AS"                                              \
+    " SELECT ask.answer, scheduler.listens"                                    \
+    " AND scheduler.lease_until >= clock_timestamp()"                          \
+    " AND (ask.taken IS NULL OR ask.taken = scheduler.epoch)"                  \
+    " FROM scheduler LEFT JOIN ask ON ask.number = $1;"                        \
+    " PREPARE ask_withdraw (int8) AS DELETE FROM ask WHERE number = $1"        \
+    " RETURNING taken IS NULL, CASE WHEN taken IS NOT NULL THEN"               \
+    "  set_config('synchronous_commit', 'off', true) END;"                     \
+    " LISTEN " PG_ANSWERED
+
 /* Add the row, if a scheduler listens. */
 static enum err send_row(struct pg_store *store,
                          const char *json,
@@ -37,20 +56,10 @@ static enum err send_row(struct pg_store *store,
                 (unsigned)getuid(),
                 (int)getpid(),
                 host);
-    pg_add_text(&params, json);
     pg_add_text(&params, strbuf_text(&who));
+    pg_add_text(&params, json);
     PGresult *result =
-        pg_run(&store->link,
-               "WITH new AS ("
-               "INSERT INTO ask (session, who, request)"
-               " SELECT false, $2, $1 FROM scheduler"
-               " WHERE listens AND lease_until >="
-               " clock_timestamp() RETURNING number)"
-               " SELECT number, pg_notify('" PG_TO_SCHEDULER "', ''),"
-               " set_config('synchronous_commit', 'off', true) FROM new",
-               &params,
-               &err,
-               diag);
+        pg_run_prepared(&store->link, "ask_send", &params, &err, diag);
     strbuf_release(&who);
     if (err == ERR_OK && PQntuples(result) == 0) {
         err = diag_set(diag,
@@ -75,21 +84,14 @@ static enum err look(struct pg_store *store,
     enum err err = ERR_OK;
     pg_add_i64(&params, number);
     PGresult *result =
-        pg_run(&store->link,
-               "SELECT ask.answer, ask.taken IS NULL, scheduler.listens"
-               " AND scheduler.lease_until >= clock_timestamp()"
-               " AND (ask.taken IS NULL OR ask.taken = scheduler.epoch)"
-               " FROM scheduler LEFT JOIN ask ON ask.number = $1",
-               &params,
-               &err,
-               diag);
+        pg_run_prepared(&store->link, "ask_look", &params, &err, diag);
     if (err != ERR_OK) {
         return err;
     }
     const char *answer = pg_text(result, 0, 0);
     if (answer != NULL) {
         *answer_out = mem_strdup(answer);
-    } else if (!pg_bool(result, 0, 2)) {
+    } else if (!pg_bool(result, 0, 1)) {
         err = diag_set(diag,
                        ERR_IO,
                        "the scheduler of %s has exited",
@@ -101,19 +103,31 @@ static enum err look(struct pg_store *store,
     return err;
 }
 
+/* Take the notifications that have come; true: there was one. */
+static bool take_notifications(struct pg_store *store)
+{
+    bool any = false;
+    PGnotify *notify;
+    while ((notify = PQnotifies(store->link.conn)) != NULL) {
+        PQfreemem(notify);
+        any = true;
+    }
+    return any;
+}
+
 /* Wait for a notification, or until it is time to look. */
 static enum err wait_for_news(struct pg_store *store, int64_t until_ns)
 {
     struct diag ignored = {0};
+    if (take_notifications(store)) {
+        return ERR_OK; /* it came along with a result */
+    }
     enum err err = pg_wait(&store->link, false, until_ns, &ignored);
     if (err == ERR_OK && PQconsumeInput(store->link.conn) == 0) {
         pg_link_drop(&store->link);
         return ERR_IO;
     }
-    PGnotify *notify;
-    while ((notify = PQnotifies(store->link.conn)) != NULL) {
-        PQfreemem(notify);
-    }
+    (void)take_notifications(store);
     return ERR_OK;
 }
 
@@ -124,12 +138,8 @@ static enum err withdraw(struct pg_store *store, int64_t number)
     struct diag ignored = {0};
     enum err err = ERR_OK;
     pg_add_i64(&params, number);
-    PGresult *result = pg_run(&store->link,
-                              "DELETE FROM ask WHERE number = $1"
-                              " RETURNING taken IS NULL",
-                              &params,
-                              &err,
-                              &ignored);
+    PGresult *result =
+        pg_run_prepared(&store->link, "ask_withdraw", &params, &err, &ignored);
     bool never =
         err == ERR_OK && PQntuples(result) == 1 && pg_bool(result, 0, 0);
     PQclear(result);
@@ -147,7 +157,7 @@ enum err pg_ask(struct store *base,
     INVARIANT(!store->held && !store->writing && timeout_ms > 0);
     enum err err = pg_need(store, diag);
     if (err == ERR_OK && store->listening != store->link.number) {
-        err = pg_do(&store->link, "LISTEN " PG_ANSWERED, NULL, NULL, diag);
+        err = pg_do(&store->link, BEGIN_ASKING, NULL, NULL, diag);
         store->listening = err == ERR_OK ? store->link.number : 0;
     }
     if (err == ERR_OK) {
@@ -158,21 +168,21 @@ enum err pg_ask(struct store *base,
     }
     int64_t end_ns = clock_boot_ns() + (int64_t)timeout_ms * MS_NS;
     err = ERR_TIMEOUT;
-    while (err == ERR_TIMEOUT && store->link.conn != NULL) {
-        int64_t now_ns = clock_boot_ns();
+    while (err == ERR_TIMEOUT) {
+        int64_t until_ns = clock_boot_ns() + LOOK_NS;
+        if (wait_for_news(store, until_ns < end_ns ? until_ns : end_ns) !=
+            ERR_OK) {
+            err = ERR_IO;
+            break;
+        }
+        bool late = clock_boot_ns() >= end_ns;
         err = look(store, number, answer_out, diag);
-        if (err == ERR_TIMEOUT && now_ns >= end_ns) {
+        if (err == ERR_TIMEOUT && late) {
             (void)diag_set(diag,
                            ERR_TIMEOUT,
                            "the scheduler of %s does not reply",
                            store->link.shown);
             break;
-        }
-        if (err == ERR_TIMEOUT) {
-            int64_t until_ns = now_ns + LOOK_NS;
-            enum err lost =
-                wait_for_news(store, until_ns < end_ns ? until_ns : end_ns);
-            err = lost != ERR_OK ? ERR_IO : err;
         }
     }
     if (store->link.conn != NULL && withdraw(store, number) == ERR_NOT_FOUND) {

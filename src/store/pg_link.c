@@ -154,8 +154,9 @@ static const struct {
     {"3D000", ERR_NOT_FOUND}, /* no such database */
     {"3F000", ERR_NOT_FOUND}, /* no such schema */
     {"42P01", ERR_NOT_FOUND}, /* no such table */
-    {"XX001", ERR_CORRUPT},
-    {"XX002", ERR_CORRUPT},
+    {"SL001", ERR_CONFLICT},  /* batch_fits() */
+    {"SL002", ERR_NOT_FOUND}, /* its head */
+    {"XX001", ERR_CORRUPT},   {"XX002", ERR_CORRUPT},
 };
 
 static enum err err_of_state(const char *state)

@@ -31,6 +31,7 @@ enum { PG_PARAMS_MAX = 24 };
 /* Channels of notifications, which only wake: a request, a report or a worker
  * has come; an answer has; an order has. */
 #define PG_TO_SCHEDULER "sluice_scheduler"
+#define PG_ASKED "ask" /* what such a notification says of a request */
 #define PG_ANSWERED "sluice_answer"
 #define PG_TO_WORKERS "sluice_workers"
 

@@ -328,11 +328,12 @@ static const char *condition(enum store_kind kind, enum store_put how)
     return "";
 }
 
-void pg_add_put(struct strbuf *sql, enum store_kind kind, enum store_put how)
+/* Append the statement that writes rows of a kind. */
+static void
+add_put(struct strbuf *sql, enum store_kind kind, enum store_put how)
 {
     const struct column_table *table = columns_of(kind);
     const char *key = table->columns[0].name;
-    INVARIANT(how != STORE_PUT_DROP || kind == STORE_KIND_SETTING);
     if (how == STORE_PUT_DROP) {
         strbuf_addf(sql, "DELETE FROM %s USING ", table->name);
         add_new(sql, table, how);
@@ -366,6 +367,21 @@ void pg_add_put(struct strbuf *sql, enum store_kind kind, enum store_put how)
                     two ? table->order : key);
         add_sets(sql, table, "excluded", !two);
     }
+}
+
+void pg_add_put(struct strbuf *sql, enum store_kind kind, enum store_put how)
+{
+    INVARIANT(how != STORE_PUT_DROP || kind == STORE_KIND_SETTING);
+    if (how != STORE_PUT_NEW && how != STORE_PUT_UPDATE) {
+        add_put(sql, kind, how);
+        return;
+    }
+    strbuf_adds(sql, "WITH put AS (");
+    add_put(sql, kind, how);
+    strbuf_addf(sql,
+                " RETURNING 1) SELECT batch_fits('%s', count(*),"
+                " cardinality($1)) FROM put",
+                columns_of(kind)->name);
 }
 
 void pg_add_key(struct strbuf *out,

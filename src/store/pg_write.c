@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writing of batches. Rows are collected by kind, and go to the server in one
- * pipeline, a statement for each kind: the first round trip does everything but
- * the commit, and tells whether every row fitted; the second one commits.
+ * pipeline, a statement for each kind, and the commit as the last: one round
+ * trip. A statement that does not find or add each of its rows fails, and with
+ * it the batch.
  *
  * Only the scheduler changes the head, so it is kept from batch to batch, and
  * not read again: the statement that changes it checks the epoch and the number
@@ -52,19 +53,28 @@ static const struct {
 };
 
 #define HEAD_SET                                                               \
-    "UPDATE scheduler SET engine_ns = $1, wall_ns = $2, last_token = $3,"      \
-    " last_event = $4, last_sum = $5, last_command = $6, last_run = $7,"       \
-    " writes = $8, beat = clock_timestamp(), lease_until = greatest("          \
-    "lease_until, " PG_LEASE_UNTIL ")"                                         \
-    " WHERE epoch = $9 AND writes = $8 - 1 AND holder = $10"
+    "WITH put AS (UPDATE scheduler SET engine_ns = $1, wall_ns = $2,"          \
+    " last_token = $3, last_event = $4, last_sum = $5, last_command = $6,"     \
+    " last_run = $7, writes = $8, beat = clock_timestamp(),"                   \
+    " lease_until = greatest(lease_until, " PG_LEASE_UNTIL ")"                 \
+    " WHERE epoch = $9 AND writes = $8 - 1 AND holder = $10 RETURNING 1)"      \
+    " SELECT batch_fits('scheduler', count(*), 1) FROM put"
 
 /* What was assigned to a worker goes with the end of its attempt. */
 #define WORK_DROP                                                              \
     "DELETE FROM work USING attempt WHERE work.token = attempt.token"          \
     " AND attempt.token = ANY ($1::int8[]) AND attempt.over"
 
-/* Orders for workers. */
-#define WORK_ADD "SELECT scheduler_assign($1::jsonb)"
+/*
+ * Orders for workers. They are seen at once, and the batch is on disk when its
+ * writer hears of it: between these two, a worker can already accept. As that
+ * must be on disk, too, so is the batch, which comes before it in the log of
+ * the server. The empty message has the commit that waits for the disk.
+ */
+#define WORK_ADD                                                               \
+    "SELECT scheduler_assign($1::jsonb),"                                      \
+    " set_config('synchronous_commit', 'off', true)"
+#define WORK_SYNC "SELECT pg_logical_emit_message(true, 'sluice', '')"
 
 /* --- collecting --------------------------------------------------------- */
 
@@ -188,10 +198,8 @@ static bool prepare(struct pg_store *store, const char *name, const char *sql)
 }
 
 /* Read the results of a pipeline; each must succeed. */
-static enum err read_results(struct pg_store *store,
-                             uint32_t count,
-                             int64_t *rows,
-                             struct diag *diag)
+static enum err
+read_results(struct pg_store *store, uint32_t count, struct diag *diag)
 {
     struct pg_link *link = &store->link;
     enum err first = ERR_OK;
@@ -207,8 +215,6 @@ static enum err read_results(struct pg_store *store,
                     status == PGRES_PIPELINE_ABORTED;
         if (!good && first == ERR_OK) {
             first = pg_fail(link, result, diag);
-        } else if (good && rows != NULL && ix < count) {
-            rows[ix] = strtoll(PQcmdTuples(result), NULL, 10);
         }
         PQclear(result);
         if (link->conn == NULL) {
@@ -241,10 +247,13 @@ static enum err prepare_all(struct pg_store *store, struct diag *diag)
     sent = sent && prepare(store, "head_set", HEAD_SET) &&
            prepare(store, "work_drop", WORK_DROP) &&
            prepare(store, "work_add", WORK_ADD) &&
+           prepare(store, "work_sync", WORK_SYNC) &&
+           prepare(store, "begin", "BEGIN") &&
+           prepare(store, "commit", "COMMIT") &&
            PQpipelineSync(store->link.conn) != 0;
     strbuf_release(&name);
     strbuf_release(&sql);
-    return sent ? read_results(store, ARRAY_COUNT(written) + 3, NULL, diag)
+    return sent ? read_results(store, ARRAY_COUNT(written) + 6, diag)
                 : pg_fail(&store->link, NULL, diag);
 }
 
@@ -328,11 +337,17 @@ static bool send_head(struct pg_store *store, const struct store_info *info)
                                0) != 0;
 }
 
+static bool has_orders(const struct pg_store *store)
+{
+    const struct store_batch *batch = store->base.batch;
+    return batch != NULL && batch->orders.len > 0;
+}
+
 /* Send the orders of a batch, if it has any. */
 static bool send_orders(struct pg_store *store, uint32_t *sent)
 {
     const struct store_batch *batch = store->base.batch;
-    if (batch == NULL || batch->orders.len == 0) {
+    if (!has_orders(store)) {
         return true;
     }
     struct strbuf text = {0};
@@ -351,68 +366,56 @@ static bool send_orders(struct pg_store *store, uint32_t *sent)
     return good;
 }
 
-/* Every row must have fitted. */
-static enum err check_rows(const struct pg_store *store,
-                           const int64_t *rows,
-                           uint32_t at,
-                           struct diag *diag)
+/* Send a prepared statement without parameters. */
+static bool send_plain(struct pg_store *store, const char *name, uint32_t *sent)
 {
-    for (uint32_t ix = 0; ix < store->group_count; ix++) {
-        const struct pg_group *group = &store->groups[ix];
-        bool must =
-            group->how == STORE_PUT_NEW || group->how == STORE_PUT_UPDATE;
-        if (must && rows[at] != (int64_t)group->count) {
-            return diag_set(diag,
-                            ERR_CONFLICT,
-                            "a row of %s contradicts the store",
-                            columns_of(group->kind)->name);
-        }
-        at += group->ended ? 2 : 1;
-    }
-    return ERR_OK;
+    ++*sent;
+    return PQsendQueryPrepared(store->link.conn,
+                               name,
+                               0,
+                               NULL,
+                               NULL,
+                               NULL,
+                               0) != 0;
 }
 
-/* Send the rows, and the head if it is not NULL. ERR_NOT_FOUND: the head is
- * not the one that was expected. */
+/* Send what ends a batch: orders, the head, and the commit. */
+static bool
+send_end(struct pg_store *store, const struct store_info *info, uint32_t *sent)
+{
+    ++*sent; /* the head */
+    return send_orders(store, sent) && send_head(store, info) &&
+           send_plain(store, "commit", sent) &&
+           (!has_orders(store) || send_plain(store, "work_sync", sent));
+}
+
+/*
+ * Send the rows, and if `info` is not NULL, the head and the commit. After an
+ * error `open` tells whether the transaction is still open: else it may have
+ * been committed. ERR_NOT_FOUND: the head is not the one that was expected.
+ */
 static enum err send_batch(struct pg_store *store,
                            const struct store_info *info,
                            struct diag *diag)
 {
     struct strbuf name = {0};
     uint32_t count = 0;
-    int64_t *rows = mem_zalloc(2 * (size_t)store->group_count + 3, 8);
-    bool begin = !store->open;
     bool sent = PQenterPipelineMode(store->link.conn) != 0;
-    if (begin && sent) {
-        sent = PQsendQueryParams(store->link.conn,
-                                 "BEGIN",
-                                 0,
-                                 NULL,
-                                 NULL,
-                                 NULL,
-                                 NULL,
-                                 0) != 0;
-        count++;
+    if (!store->open && sent) {
+        sent = send_plain(store, "begin", &count);
         store->open = true;
     }
     for (uint32_t ix = 0; ix < store->group_count && sent; ix++) {
         sent = send_group(store, &store->groups[ix], &name, &count);
     }
-    if (info != NULL && sent) {
-        sent = send_orders(store, &count) && send_head(store, info);
-        count++;
-    }
-    sent = sent && PQpipelineSync(store->link.conn) != 0;
-    enum err err = sent ? read_results(store, count, rows, diag)
-                        : pg_fail(&store->link, NULL, diag);
-    if (err == ERR_OK) {
-        err = check_rows(store, rows, begin ? 1 : 0, diag);
-    }
-    if (err == ERR_OK && info != NULL && rows[count - 1] != 1) {
-        err = ERR_NOT_FOUND;
-    }
-    mem_free(rows);
+    sent = sent && (info == NULL || send_end(store, info, &count)) &&
+           PQpipelineSync(store->link.conn) != 0;
     strbuf_release(&name);
+    enum err err = sent ? read_results(store, count, diag)
+                        : pg_fail(&store->link, NULL, diag);
+    store->open = store->link.conn != NULL &&
+                  PQtransactionStatus(store->link.conn) != PQTRANS_IDLE;
+    INVARIANT(err != ERR_OK || store->open == (info == NULL));
     return err;
 }
 
@@ -526,9 +529,14 @@ static enum err try_batch(struct pg_store *store,
     if (err == ERR_OK && store->unknown) {
         err = settle(store, &done, diag);
     }
-    if (err == ERR_OK && !done) {
-        err = send_batch(store, info, diag);
+    if (err != ERR_OK || done) {
+        roll_back(store);
+        return err;
     }
+    crash_point("pg-before-commit");
+    err = send_batch(store, info, diag);
+    crash_point("pg-after-commit");
+    store->unknown = err != ERR_OK && !store->open;
     if (err == ERR_NOT_FOUND) { /* the head is another one */
         roll_back(store);
         err = settle(store, &done, diag);
@@ -539,17 +547,6 @@ static enum err try_batch(struct pg_store *store,
                              "epoch %" PRIu64 " contradicts the store",
                              info->epoch)
                   : err;
-    }
-    if (err != ERR_OK || done) {
-        roll_back(store);
-        return err;
-    }
-    crash_point("pg-before-commit");
-    err = pg_do(&store->link, "COMMIT", NULL, NULL, diag);
-    crash_point("pg-after-commit");
-    store->open = false;
-    if (err != ERR_OK && store->link.lost) {
-        store->unknown = true;
     }
     return err;
 }

@@ -355,9 +355,10 @@ static void on_failed(void *ctx, enum err err, const char *text)
 
 /* --- turns -------------------------------------------------------------- */
 
-static void on_say(void *ctx, struct strbuf *out)
+static void on_say(void *ctx, bool brief, struct strbuf *out)
 {
     struct crew_loop *loop = ctx;
+    INVARIANT(!brief);
     crash_point("crew-before-turn");
     crew_say(loop->crew, out);
 }
@@ -455,7 +456,7 @@ static void before_wait(uv_prepare_t *prepare)
     if (loop->stopping) {
         uv_stop(&loop->uv);
     } else if (crew_has_news(loop->crew)) {
-        turns_wake(loop->turns);
+        turns_wake(loop->turns, 0);
     }
     int64_t look_ns = worker_next_ns(worker);
     uint64_t tick_ms = loop->left ? NEXT_MS : TICK_MS;

@@ -70,10 +70,13 @@ struct post {
     bool takes; /* orders */
 };
 
-struct answer {
+/* A request in hand. That it was taken may be lost with the server's last
+ * transactions: then it comes again. */
+struct request {
     uint64_t number;
-    char *json;
-    bool said;
+    char *answer; /* NULL: none yet */
+    bool session; /* of a session, which waits for it whatever happens */
+    bool said;    /* the turn has the answer */
 };
 
 struct roster {
@@ -87,9 +90,9 @@ struct roster {
     struct near *nears;
     uint32_t near_count;
     uint32_t near_capacity;
-    struct answer *answers;
-    uint32_t answer_count;
-    uint32_t answer_capacity;
+    struct request *requests;
+    uint32_t request_count;
+    uint32_t request_capacity;
     uint64_t turn;      /* number of the last one */
     int64_t patient_ns; /* until then no worker is lost */
     bool failed;        /* the last turn has */
@@ -139,13 +142,13 @@ void roster_free(struct roster *roster)
         mem_free(roster->nears[ix].text);
         mem_free(roster->nears[ix].worker);
     }
-    for (uint32_t ix = 0; ix < roster->answer_count; ix++) {
-        mem_free(roster->answers[ix].json);
+    for (uint32_t ix = 0; ix < roster->request_count; ix++) {
+        mem_free(roster->requests[ix].answer);
     }
     mem_free(roster->jobs);
     mem_free(roster->posts);
     mem_free(roster->nears);
-    mem_free(roster->answers);
+    mem_free(roster->requests);
     mem_free(roster);
 }
 
@@ -249,13 +252,22 @@ void roster_tell(struct roster *roster, uint64_t token, const char *text)
     }
 }
 
+static struct request *find_request(const struct roster *roster,
+                                    uint64_t number)
+{
+    for (uint32_t ix = 0; ix < roster->request_count; ix++) {
+        if (roster->requests[ix].number == number) {
+            return &roster->requests[ix];
+        }
+    }
+    return NULL;
+}
+
 void roster_answer(struct roster *roster, uint64_t number, const char *json)
 {
-    MEM_GROW(roster->answers, roster->answer_count, roster->answer_capacity);
-    roster->answers[roster->answer_count++] = (struct answer){
-        .number = number,
-        .json = mem_strdup(json),
-    };
+    struct request *request = find_request(roster, number);
+    INVARIANT(request != NULL && request->answer == NULL);
+    request->answer = mem_strdup(json);
 }
 
 /* --- choosing a worker -------------------------------------------------- */
@@ -402,13 +414,9 @@ static void end_list(struct jsonw *json, uint32_t count)
     }
 }
 
-bool roster_has_news(const struct roster *roster)
+/* Whether a turn would change something about jobs. */
+static bool has_news_of_jobs(const struct roster *roster)
 {
-    for (uint32_t ix = 0; ix < roster->answer_count; ix++) {
-        if (!roster->answers[ix].said) {
-            return true;
-        }
-    }
     for (uint32_t ix = 0; ix < roster->job_count; ix++) {
         const struct job *job = &roster->jobs[ix];
         if (job->phase == JOB_OFFERED) {
@@ -418,6 +426,31 @@ bool roster_has_news(const struct roster *roster)
             (job->messages != NULL && !job->message_said) ||
             (job->phase == JOB_NEW && !job->said &&
              choose(roster, job) != NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool roster_has_news(const struct roster *roster)
+{
+    for (uint32_t ix = 0; ix < roster->request_count; ix++) {
+        const struct request *request = &roster->requests[ix];
+        if (request->answer != NULL && !request->said) {
+            return true;
+        }
+    }
+    return has_news_of_jobs(roster);
+}
+
+bool roster_may_wait(const struct roster *roster)
+{
+    if (has_news_of_jobs(roster)) {
+        return false;
+    }
+    for (uint32_t ix = 0; ix < roster->job_count; ix++) {
+        const struct job *job = &roster->jobs[ix];
+        if (job->phase == JOB_PLACED && !job->begun && !job->started) {
             return true;
         }
     }
@@ -588,16 +621,21 @@ static uint32_t say_tells(struct roster *roster, struct jsonw *json)
     return count;
 }
 
-static uint32_t say_answers(struct roster *roster, struct jsonw *json)
+/* Say the answers; *durable: one of them must not get lost. */
+static uint32_t
+say_answers(struct roster *roster, struct jsonw *json, bool *durable)
 {
     uint32_t count = 0;
-    for (uint32_t ix = 0; ix < roster->answer_count; ix++) {
-        struct answer *answer = &roster->answers[ix];
-        answer->said = true;
-        next_item(json, "answers", &count);
-        jsonw_int(json, "number", (int64_t)answer->number);
-        jsonw_text(json, "answer", answer->json);
-        jsonw_object_end(json);
+    for (uint32_t ix = 0; ix < roster->request_count; ix++) {
+        struct request *request = &roster->requests[ix];
+        if (request->answer != NULL) {
+            request->said = true;
+            *durable = *durable || request->session;
+            next_item(json, "answers", &count);
+            jsonw_int(json, "number", (int64_t)request->number);
+            jsonw_text(json, "answer", request->answer);
+            jsonw_object_end(json);
+        }
     }
     end_list(json, count);
     return count;
@@ -615,17 +653,32 @@ void roster_say(struct roster *roster, struct strbuf *out)
     count += say_recalls(roster, &json);
     count += say_wants(roster, &json);
     count += say_tells(roster, &json);
-    count += say_answers(roster, &json);
+    bool durable = count > 0 || !roster->heard;
+    count += say_answers(roster, &json, &durable);
     if (!roster->heard) {
         jsonw_bool(&json, "first", true);
     }
     if (count > 0 || !roster->heard) {
         jsonw_bool(&json, "changes", true);
     }
+    if (durable) {
+        jsonw_bool(&json, "durable", true);
+    }
     int64_t now_ns = roster->options.now_ns(roster->options.ctx);
+    if (roster->failed) {
+        jsonw_bool(&json, "again", true);
+    }
     if (roster->failed || now_ns < roster->patient_ns) {
         jsonw_bool(&json, "patient", true);
     }
+    jsonw_object_end(&json);
+}
+
+void roster_say_brief(const struct roster *roster, struct strbuf *out)
+{
+    struct jsonw json = {.out = out};
+    jsonw_object(&json, NULL);
+    jsonw_int(&json, "epoch", (int64_t)roster->options.epoch);
     jsonw_object_end(&json);
 }
 
@@ -641,16 +694,16 @@ static const char *get_text(const json_t *object, const char *name)
 static void settle_said(struct roster *roster, bool heard)
 {
     uint32_t kept = 0;
-    for (uint32_t ix = 0; ix < roster->answer_count; ix++) {
-        struct answer *answer = &roster->answers[ix];
-        if (heard && answer->said) {
-            mem_free(answer->json);
+    for (uint32_t ix = 0; ix < roster->request_count; ix++) {
+        struct request *request = &roster->requests[ix];
+        if (heard && request->said) {
+            mem_free(request->answer);
         } else {
-            answer->said = false;
-            roster->answers[kept++] = *answer;
+            request->said = false;
+            roster->requests[kept++] = *request;
         }
     }
-    roster->answer_count = kept;
+    roster->request_count = kept;
     for (uint32_t ix = 0; ix < roster->job_count; ix++) {
         struct job *job = &roster->jobs[ix];
         if (heard && job->said) {
@@ -813,17 +866,29 @@ static void hear_requests(struct roster *roster, const json_t *array)
     const json_t *ask;
     json_array_foreach(array, ix, ask)
     {
+        uint64_t number =
+            (uint64_t)json_integer_value(json_object_get(ask, "number"));
         uint64_t token =
             (uint64_t)json_integer_value(json_object_get(ask, "token"));
+        if (find_request(roster, number) != NULL) {
+            continue;
+        }
+        MEM_GROW(roster->requests,
+                 roster->request_count,
+                 roster->request_capacity);
+        bool session = json_is_true(json_object_get(ask, "session"));
+        roster->requests[roster->request_count++] = (struct request){
+            .number = number,
+            .session = session,
+        };
         const struct job *job = find(roster, token);
         bool own = job != NULL && job->worker != NULL &&
                    strcmp(job->worker, get_text(ask, "worker")) == 0;
         struct roster_request request = {
-            .number =
-                (uint64_t)json_integer_value(json_object_get(ask, "number")),
+            .number = number,
             .who = get_text(ask, "who"),
             .json = get_text(ask, "request"),
-            .session = json_is_true(json_object_get(ask, "session")),
+            .session = session,
             .token = own ? token : 0,
             .nonce = own ? job->nonce : "",
         };
@@ -844,6 +909,11 @@ enum err roster_hear(struct roster *roster, const char *text, struct diag *diag)
         return diag_set(diag,
                         ERR_CONFLICT,
                         "another process has become the scheduler");
+    }
+    if (json_is_true(json_object_get(json, "brief"))) {
+        hear_requests(roster, json_object_get(json, "asks"));
+        json_decref(json);
+        return ERR_OK;
     }
     if (!json_is_array(json_object_get(json, "rows"))) {
         json_decref(json);

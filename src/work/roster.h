@@ -76,8 +76,15 @@ void roster_answer(struct roster *roster, uint64_t number, const char *json);
 /* Whether a turn would change something. */
 bool roster_has_news(const struct roster *roster);
 
+/* Whether that is only answers to clients, while a worker is about to wake this
+ * process anyway, because it accepts an order. */
+bool roster_may_wait(const struct roster *roster);
+
 /* Append what to say in a turn, for the function scheduler_turn(). */
 void roster_say(struct roster *roster, struct strbuf *out);
+
+/* The same for scheduler_take(), which only takes requests. */
+void roster_say_brief(const struct roster *roster, struct strbuf *out);
 
 /* The turn has failed, if `text` is NULL: it is repeated. Else `text` is its
  * result. ERR_CONFLICT: another process is the scheduler. */

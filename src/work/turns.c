@@ -29,6 +29,7 @@ struct turns {
     bool sent;        /* the turn under way was sent by the loop ... */
     PGresult *result; /* ... and what has come of its result */
     bool wanted;      /* another turn, after this one */
+    bool brief;       /* notifications were of requests only */
     bool closing;
     uint64_t listening; /* number of the connection that does */
     struct strbuf said;
@@ -118,6 +119,7 @@ static bool take_notifications(struct turns *turns)
     while ((notify = PQnotifies(turns->link.conn)) != NULL) {
         bool all = name == NULL || notify->extra[0] == '\0';
         any = any || all || strcmp(notify->extra, name) == 0;
+        turns->brief = turns->brief && strcmp(notify->extra, PG_ASKED) == 0;
         PQfreemem(notify);
     }
     return any;
@@ -215,9 +217,11 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     bool good = status == 0;
     if (!turns->sent) {
         good = good && PQconsumeInput(turns->link.conn) != 0;
+        turns->brief = good && turns->options.brief != NULL && !turns->wanted;
         if (!good || take_notifications(turns)) {
             begin(turns); /* which also notices a lost connection */
         }
+        turns->brief = false;
         return;
     }
     bool whole = false;
@@ -274,7 +278,7 @@ static void begin(struct turns *turns)
     turns->busy = true;
     turns->wanted = false;
     strbuf_clear(&turns->said);
-    turns->options.say(turns->options.ctx, &turns->said);
+    turns->options.say(turns->options.ctx, turns->brief, &turns->said);
     if (turns->poll == NULL) {
         must(uv_timer_stop(&turns->timer));
         turns->work.data = turns;
@@ -287,7 +291,7 @@ static void begin(struct turns *turns)
     must(uv_timer_start(&turns->timer, on_late, PG_WAIT_MS, 0));
     if (PQstatus(turns->link.conn) != CONNECTION_OK ||
         PQsendQueryPrepared(turns->link.conn,
-                            "turn",
+                            turns->brief ? "brief" : "turn",
                             1,
                             &said,
                             NULL,
@@ -298,11 +302,12 @@ static void begin(struct turns *turns)
     }
 }
 
-void turns_wake(struct turns *turns)
+void turns_wake(struct turns *turns, int64_t in_ns)
 {
+    bool sooner = !turns->wanted || in_ns == 0;
     turns->wanted = true;
-    if (!turns->busy && !turns->closing && turns->err == ERR_OK) {
-        set_timer(turns, 0);
+    if (!turns->busy && !turns->closing && turns->err == ERR_OK && sooner) {
+        set_timer(turns, in_ns);
     }
 }
 
@@ -331,6 +336,11 @@ enum err turns_open(struct turns **out,
                 "PREPARE turn (jsonb) AS SELECT %s($1); LISTEN %s",
                 options->function,
                 options->channel);
+    if (options->brief != NULL) {
+        strbuf_addf(&text,
+                    "; PREPARE brief (jsonb) AS SELECT %s($1)",
+                    options->brief);
+    }
     turns->begin = text.text;
     must(uv_timer_init(options->uv, &turns->timer));
     turns->timer.data = turns;

@@ -22,12 +22,14 @@ struct turns_options {
     uv_loop_t *uv;
     const char *address;
     const char *function; /* "worker_turn" */
+    const char *brief;    /* NULL, or the function of a brief turn: after
+                             notifications of requests only */
     const char *channel;  /* of notifications */
     const char *name;     /* NULL: all notifications wake; else those that name
                              it or nothing */
     int64_t pause_ns;     /* longest time between two turns, at first */
-    /* Append what to say. */
-    void (*say)(void *ctx, struct strbuf *out);
+    /* Append what to say, in a brief turn or another one. */
+    void (*say)(void *ctx, bool brief, struct strbuf *out);
     /* The result of a turn that began at `since_ns` of clock_boot_ns(); NULL:
      * it has failed, for the reason in *why. */
     void (*hear)(void *ctx,
@@ -45,8 +47,8 @@ MUST_USE enum err turns_open(struct turns **out,
                              const struct turns_options *options,
                              struct diag *diag);
 
-/* Make a turn soon. */
-void turns_wake(struct turns *turns);
+/* Make a turn, after `in_ns` at the latest. */
+void turns_wake(struct turns *turns, int64_t in_ns);
 
 /* Set the longest time between two turns, from the end of this one on. */
 void turns_set_pause(struct turns *turns, int64_t pause_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The wire is a thread that copies bytes between pairs of sockets. It looks for
- * the query COMMIT, which the store sends as a message of its own.
+ * the message that runs the prepared statement `commit`.
  */
 #include "tests/contract/server.h"
 
@@ -210,6 +210,15 @@ static bool is_last_piece(struct wire *wire)
            atomic_fetch_sub(&wire->pieces, 1) <= 1;
 }
 
+/* Find where the message begins that binds the statement `commit`, after its
+ * type, its length, and an empty name; NULL: it is not there. */
+static const char *find_commit(const char *bytes, size_t len)
+{
+    static const char names[] = "\0commit";
+    const char *found = memmem(bytes, len, names, sizeof(names));
+    return found != NULL && found - bytes >= 5 ? found - 5 : NULL;
+}
+
 /* Do with a COMMIT what is to be done; whether it was dealt with. */
 static bool
 take_commit(struct wire *wire, struct pair *pair, const char *bytes, size_t len)
@@ -248,12 +257,18 @@ static void from_client(struct wire *wire, struct pair *pair)
         cut(pair);
         return;
     }
-    if (memmem(bytes, (size_t)len, "COMMIT", 6) != NULL) {
-        if (take_commit(wire, pair, bytes, (size_t)len) || pair->swallow) {
-            return;
-        }
+    const char *commit = find_commit(bytes, (size_t)len);
+    size_t before = commit != NULL ? (size_t)(commit - bytes) : (size_t)len;
+    if (!send_all(pair->server, bytes, before)) {
+        cut(pair);
+        return;
     }
-    if (!send_all(pair->server, bytes, (size_t)len)) {
+    size_t left = (size_t)len - before;
+    if (commit != NULL &&
+        (take_commit(wire, pair, commit, left) || pair->swallow)) {
+        return;
+    }
+    if (left > 0 && !send_all(pair->server, commit, left)) {
         cut(pair);
     } else if (wire->late_len > 0 &&
                memmem(bytes, (size_t)len, "UPDATE scheduler", 16) != NULL) {

@@ -164,7 +164,7 @@ static void cut_anywhere_it_is_written_once(void **state)
     uint64_t failed = 0;
     struct store *store = fixture_take(*state, &epoch);
     for (uint64_t step = 0; step < STEPS; step++) {
-        wire_set(wire, WIRE_CUT_LATER, 1 + rng_below(&rng, 12));
+        wire_set(wire, WIRE_CUT_LATER, 1 + rng_below(&rng, 6));
         (void)write_step(store, epoch, step);
         failed += wire_has_failed(wire) ? 1 : 0;
         if (rng_below(&rng, 8) == 0) { /* a heartbeat in between */

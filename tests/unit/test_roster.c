@@ -287,7 +287,7 @@ static void a_failed_turn_is_repeated(void **state)
     struct strbuf workers = {0};
     struct diag diag = {0};
     add_worker(&workers, "a", "a,any", 1, "up", true);
-    turn(fixture, &workers, "", "");
+    turn(fixture, &workers, "", "{\"number\":12,\"request\":\"{}\"}");
     assign(fixture, 1, NULL, NULL);
     roster_answer(fixture->roster, 12, "{\"ok\":true}");
     strbuf_clear(&fixture->said);
@@ -486,6 +486,98 @@ static void a_session_speaks_only_for_itself(void **state)
     strbuf_release(&workers);
 }
 
+/* A request of a client that was not answered yet; or of a session. */
+#define ASK(number, session)                                                   \
+    "{\"number\":" number ",\"session\":" session                              \
+    ",\"who\":\"w\",\"request\":\"{}\"}"
+
+static void a_request_that_comes_again_is_heard_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    struct diag diag = {0};
+    turn(fixture, &workers, "", ASK("1", "false"));
+    assert_true(says(fixture, "\"again\":true")); /* its first turn */
+    turn(fixture, &workers, "", ASK("1", "false"));
+    assert_false(says(fixture, "\"again\""));
+    assert_string_equal(strbuf_text(&fixture->requests), "1 {} 0;");
+    assert_int_equal(roster_hear(fixture->roster, NULL, &diag), ERR_OK);
+    turn(fixture, &workers, "", ASK("1", "false") "," ASK("2", "false"));
+    assert_true(says(fixture, "\"again\":true"));
+    assert_string_equal(strbuf_text(&fixture->requests), "1 {} 0;2 {} 0;");
+    strbuf_release(&workers);
+}
+
+static void a_brief_turn_only_brings_requests(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    struct diag diag = {0};
+    add_worker(&workers, "a", "a,any", 1, "up", true);
+    turn(fixture, &workers, "", "");
+    assign(fixture, 1, NULL, NULL);
+    turn(fixture, &workers, "", "");
+    strbuf_clear(&fixture->said);
+    roster_say_brief(fixture->roster, &fixture->said);
+    assert_string_equal(strbuf_text(&fixture->said), "{\"epoch\":3}");
+    assert_int_equal(
+        roster_hear(fixture->roster,
+                    "{\"brief\":true,\"asks\":[" ASK("7", "false") "]}",
+                    &diag),
+        ERR_OK);
+    assert_string_equal(strbuf_text(&fixture->requests), "7 {} 0;");
+    assert_string_equal(strbuf_text(&fixture->reports), ""); /* it has a row */
+    strbuf_release(&workers);
+}
+
+static void only_answers_to_sessions_wait_for_the_disk(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    turn(fixture, &workers, "", ASK("1", "false") "," ASK("2", "true"));
+    assert_true(says(fixture, "\"durable\":true")); /* its first turn */
+    turn(fixture, &workers, "", "");
+    assert_false(says(fixture, "\"durable\""));
+    roster_answer(fixture->roster, 1, "{}");
+    turn(fixture, &workers, "", "");
+    assert_true(says(fixture, "\"answers\""));
+    assert_false(says(fixture, "\"durable\""));
+    roster_answer(fixture->roster, 2, "{}");
+    turn(fixture, &workers, "", "");
+    assert_true(says(fixture, "\"durable\":true"));
+    strbuf_release(&workers);
+}
+
+static void an_answer_waits_for_the_worker_of_an_order(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    add_worker(&workers, "a", "a,any", 2, "up", true);
+    turn(fixture, &workers, "", ASK("1", "false"));
+    roster_answer(fixture->roster, 1, "{}");
+    assert_true(roster_has_news(fixture->roster));
+    assert_false(roster_may_wait(fixture->roster)); /* nobody comes */
+    assign(fixture, 1, NULL, NULL);
+    assert_false(roster_may_wait(fixture->roster)); /* the order is news */
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"a\",\"instance\":\"i\","
+         "\"state\":\"assigned\"}",
+         ASK("2", "false"));
+    assert_false(roster_has_news(fixture->roster));
+    roster_answer(fixture->roster, 2, "{}");
+    assert_true(roster_has_news(fixture->roster));
+    assert_true(roster_may_wait(fixture->roster));
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"a\",\"instance\":\"i\","
+         "\"state\":\"accepted\"}",
+         ASK("3", "false"));
+    roster_answer(fixture->roster, 3, "{}");
+    assert_false(roster_may_wait(fixture->roster));
+    strbuf_release(&workers);
+}
+
 static void a_superseded_scheduler_is_told(void **state)
 {
     struct fixture *fixture = *state;
@@ -515,6 +607,10 @@ int main(void)
         CASE(work_of_an_earlier_scheduler_is_found),
         CASE(what_was_not_placed_is_withdrawn_at_once),
         CASE(a_session_speaks_only_for_itself),
+        CASE(a_request_that_comes_again_is_heard_once),
+        CASE(a_brief_turn_only_brings_requests),
+        CASE(only_answers_to_sessions_wait_for_the_disk),
+        CASE(an_answer_waits_for_the_worker_of_an_order),
         CASE(a_superseded_scheduler_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
