@@ -67,7 +67,7 @@ mutants: # Change the code in 600 ways; fails if tests notice less than 95 %.
 fuzz: # Ten minutes of libFuzzer for each target.
 	@FUZZ_SECONDS=600 tools/test fuzz
 
-campaign: # The long checks: analysers, Valgrind, MSan, fuzzing, many seeds.
+campaign: # The long checks, for docs/proof.md; goes on where it was stopped.
 	@tools/setup campaign
 	@tools/campaign
 

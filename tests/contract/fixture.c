@@ -20,6 +20,12 @@
 
 #define BOOT_ID "11111111-2222-3333-4444-555555555555"
 
+uint64_t fixture_seed(uint64_t usual)
+{
+    const char *text = getenv("SLUICE_SEED");
+    return usual + (text != NULL ? strtoull(text, NULL, 10) : 0);
+}
+
 /* In memory if possible: what is tested does not depend on the disk's speed. */
 static char *make_directory(void)
 {

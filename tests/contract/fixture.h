@@ -29,6 +29,12 @@ struct fixture {
     uint32_t lost;              /* how many times the lock was lost */
 };
 
+/*
+ * The seed of a random case. SLUICE_SEED in the environment is added to the
+ * usual one, for other cases of the same kind.
+ */
+uint64_t fixture_seed(uint64_t usual);
+
 /* Set up and tear down an empty store. */
 struct fixture *fixture_new(enum backend backend);
 void fixture_free(struct fixture *fixture);

@@ -261,7 +261,7 @@ static void race_of(struct fixture *fixture, unsigned count)
                 .shared = shared,
                 .count = count,
             };
-            rng_init(&process.rng, ix);
+            rng_init(&process.rng, fixture_seed(ix));
             run_claimer(&process, rounds);
         }
     }
@@ -375,7 +375,7 @@ static void many_writers_never_find_the_database_locked(void **state)
         assert_true(children[ix] >= 0);
         if (children[ix] == 0) {
             struct process process = {.fixture = fixture, .shared = shared};
-            rng_init(&process.rng, ix);
+            rng_init(&process.rng, fixture_seed(ix));
             if (ix < WRITERS) {
                 run_writer(&process);
             }

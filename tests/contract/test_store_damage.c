@@ -110,7 +110,7 @@ static void fill(struct fixture *fixture, bool dies)
 static void set_up(struct world *world, struct fixture *fixture, bool dies)
 {
     *world = (struct world){.fixture = fixture};
-    rng_init(&world->rng, SEED);
+    rng_init(&world->rng, fixture_seed(SEED));
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -281,8 +281,7 @@ static void damage_and_use(struct world *world, uint32_t number)
     char what[128];
     (void)snprintf(what,
                    sizeof(what),
-                   "seed %d, mutation %u: %s: %s",
-                   SEED,
+                   "mutation %u: %s: %s",
                    number,
                    in_wal ? "sluice.db-wal" : "sluice.db",
                    how);

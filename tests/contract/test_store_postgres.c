@@ -159,7 +159,7 @@ static void cut_anywhere_it_is_written_once(void **state)
 {
     enum { STEPS = 400 };
     struct rng rng;
-    rng_init(&rng, SEED);
+    rng_init(&rng, fixture_seed(SEED));
     uint64_t epoch = 0;
     uint64_t failed = 0;
     struct store *store = fixture_take(*state, &epoch);
