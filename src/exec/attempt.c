@@ -163,6 +163,21 @@ static bool read_exit(struct place *place, struct attempt_found *out)
     return true;
 }
 
+/*
+ * Whether the result is that of the exit record. A power cut can lose either of
+ * them: without its result, a session that requests changes would be done.
+ */
+static bool has_its_result(struct place *place, const struct attempt_exit *exit)
+{
+    struct attempt_exit now = {0};
+    int error = exit->sealed ? record_seal(place->dir_fd, &now) : 0;
+    if (error != 0) {
+        place->error = error;
+    }
+    return !now.sealed || (now.result_bytes == exit->result_bytes &&
+                           now.result_sum == exit->result_sum);
+}
+
 static enum lock_state probe_lock(struct place *place)
 {
     int fd = open_file(place, "lock");
@@ -228,7 +243,8 @@ enum err attempt_inspect(const char *dir,
                         dir,
                         strerror(errno));
     }
-    if (place.dir_fd < 0 || !read_exit(&place, out)) {
+    bool ended = place.dir_fd >= 0 && read_exit(&place, out);
+    if (!ended || !has_its_result(&place, &out->exit)) {
         char present[37];
         attempt_boot_id(present);
         if (present[0] == '0' && strspn(present, "0") == 36) {
@@ -240,7 +256,7 @@ enum err attempt_inspect(const char *dir,
                 read_started(&place, &started) == RECORD_WHOLE) {
                 set_nonce(out, &started);
             }
-        } else if (place.dir_fd >= 0) {
+        } else if (!ended && place.dir_fd >= 0) {
             bool settled = false;
             for (int ix = 0; ix < LOOKS_MAX && !settled; ix++) {
                 settled = look(&place, out);

@@ -54,6 +54,9 @@ struct attempt_exit {
     int64_t cpu_ns;         /* of the session and its reaped descendants */
     uint64_t log_bytes;     /* written in all */
     uint64_t log_cut_bytes; /* removed from the middle */
+    bool sealed; /* both are known: not in records of an earlier version */
+    int64_t result_bytes; /* of the file `result`; -1: none */
+    uint64_t result_sum;  /* of its content */
 };
 
 enum attempt_state {
@@ -77,11 +80,12 @@ struct attempt_found {
 /*
  * Determine from the directory the state of an attempt. `boot_id` is the boot
  * in which it was claimed: if that is not the current boot, an attempt without
- * `exit` is lost. ERR_UNAVAILABLE: the state is unknown for now (too many open
- * files). If the directory does not exist: ATTEMPT_NEVER (or ATTEMPT_LOST, by
- * that rule). A damaged `exit` counts as absent; `started` counts if it exists.
- * A fenced attempt is lost. After ATTEMPT_NEVER a shim may still be about to
- * take the lock: fence the attempt, or start it again.
+ * `exit`, or without the result that belongs to it, is lost. ERR_UNAVAILABLE:
+ * the state is unknown for now (too many open files). If the directory does not
+ * exist: ATTEMPT_NEVER (or ATTEMPT_LOST, by that rule). A damaged `exit` counts
+ * as absent; `started` counts if it exists. A fenced attempt is lost. After
+ * ATTEMPT_NEVER a shim may still be about to take the lock: fence the attempt,
+ * or start it again.
  *
  * The state may be that of another attempt, which used this directory before
  * its store was removed or replaced by an older copy. Compare the nonce with

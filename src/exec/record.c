@@ -13,7 +13,7 @@
  *   at N                    when the record was written
  *   sum X
  *
- *   sluice-exit 1
+ *   sluice-exit 2
  *   cause NAME              exit, timeout, idle, cancelled, stopped, spawn,
  *                           prepare, lease
  *   code N                  -1: killed by a signal, or never ran
@@ -24,7 +24,14 @@
  *   cpu N                   nanoseconds of user and system time
  *   log N                   bytes written to the log
  *   cut N                   of these, bytes removed from its middle
+ *   result N                bytes of the session's result; -1: none. Version 1
+ *                           has neither this line nor the next
+ *   result-sum N            FNV-1a of the result
  *   sum X
+ *
+ * After a power cut a directory may have the exit record without the result, or
+ * with a part of it. Syncing both would cost more than all the rest of a short
+ * session, so the record says what belongs to it.
  *
  * To change a format, increment its version and let the reader accept both: a
  * session may outlive the program that started it.
@@ -35,9 +42,16 @@
  */
 #include "exec/record.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { BOOT_ID_LEN = 36, CAUSE_COUNT = ATTEMPT_LEASE + 1 };
+
+/* FNV-1a: the initial value. */
+#define SUM_START UINT64_C(0xcbf29ce484222325)
 
 /* A record being written. Everything fits by design. */
 struct writer {
@@ -99,14 +113,19 @@ static void put_signed(struct writer *writer, const char *name, int64_t value)
     put_number(writer, name, value < 0, value < 0 ? 0 - size : size);
 }
 
+static uint64_t add_to_sum(uint64_t sum, const char *bytes, size_t len)
+{
+    for (size_t ix = 0; ix < len; ix++) {
+        sum ^= (unsigned char)bytes[ix];
+        sum *= UINT64_C(0x100000001b3);
+    }
+    return sum;
+}
+
 /* Add the checksum and the padding. */
 static void finish(struct writer *writer)
 {
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
-    for (size_t ix = 0; ix < writer->len; ix++) {
-        sum ^= (unsigned char)writer->bytes[ix];
-        sum *= UINT64_C(0x100000001b3);
-    }
+    uint64_t sum = add_to_sum(SUM_START, writer->bytes, writer->len);
     char hex[17];
     for (int ix = 15; ix >= 0; ix--, sum >>= 4) {
         hex[ix] = "0123456789abcdef"[sum & 15];
@@ -215,7 +234,7 @@ void record_write_started(char out[RECORD_BYTES],
 void record_write_exit(char out[RECORD_BYTES], const struct attempt_exit *exit)
 {
     struct writer writer = {.bytes = out};
-    put_unsigned(&writer, "sluice-exit", 1);
+    put_unsigned(&writer, "sluice-exit", exit->sealed ? 2 : 1);
     put_text(&writer, "cause", record_cause_name(exit->cause));
     put_signed(&writer, "code", exit->code);
     put_signed(&writer, "signal", exit->signal);
@@ -225,6 +244,10 @@ void record_write_exit(char out[RECORD_BYTES], const struct attempt_exit *exit)
     put_signed(&writer, "cpu", exit->cpu_ns);
     put_unsigned(&writer, "log", exit->log_bytes);
     put_unsigned(&writer, "cut", exit->log_cut_bytes);
+    if (exit->sealed) {
+        put_signed(&writer, "result", exit->result_bytes);
+        put_unsigned(&writer, "result-sum", exit->result_sum);
+    }
     finish(&writer);
 }
 
@@ -264,7 +287,7 @@ bool record_read_exit(const char *bytes, size_t len, struct attempt_exit *out)
 {
     struct reader reader = {.at = bytes, .end = bytes + len};
     struct attempt_exit found = {0};
-    (void)take_unsigned(&reader, "sluice-exit");
+    found.sealed = take_unsigned(&reader, "sluice-exit") == 2;
     found.cause = take_cause(&reader);
     found.code = (int)take_signed(&reader, "code");
     found.signal = (int)take_signed(&reader, "signal");
@@ -274,6 +297,10 @@ bool record_read_exit(const char *bytes, size_t len, struct attempt_exit *out)
     found.cpu_ns = take_signed(&reader, "cpu");
     found.log_bytes = take_unsigned(&reader, "log");
     found.log_cut_bytes = take_unsigned(&reader, "cut");
+    if (found.sealed) {
+        found.result_bytes = take_signed(&reader, "result");
+        found.result_sum = take_unsigned(&reader, "result-sum");
+    }
     char again[RECORD_BYTES];
     record_write_exit(again, &found);
     if (reader.bad || len != RECORD_BYTES ||
@@ -282,6 +309,39 @@ bool record_read_exit(const char *bytes, size_t len, struct attempt_exit *out)
     }
     *out = found;
     return true;
+}
+
+int record_seal(int dir_fd, struct attempt_exit *exit)
+{
+    int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    int fd = openat(dir_fd, "result", flags);
+    if (fd < 0 && errno != ENOENT && errno != ELOOP && errno != ENXIO) {
+        return errno;
+    }
+    int64_t total = -1;
+    uint64_t sum = SUM_START;
+    struct stat status;
+    int error = 0;
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+        char bytes[4096];
+        ssize_t len = 0;
+        total = 0;
+        while (total <= RECORD_RESULT_BYTES_MAX &&
+               (len = read(fd, bytes, sizeof(bytes))) > 0) {
+            sum = add_to_sum(sum, bytes, (size_t)len);
+            total += len;
+        }
+        error = len < 0 ? errno : 0;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (error == 0) {
+        exit->sealed = true;
+        exit->result_bytes = total;
+        exit->result_sum = sum;
+    }
+    return error;
 }
 
 bool record_read_stat(const char *bytes,

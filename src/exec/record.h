@@ -21,6 +21,7 @@ enum {
     RECORD_BYTES = 512,
     RECORD_EXIT_AT = RECORD_BYTES,
     RECORD_FILE_BYTES = RECORD_EXIT_AT + RECORD_BYTES,
+    RECORD_RESULT_BYTES_MAX = 1 << 20, /* a longer result is invalid */
 };
 
 /* The record in `started`. */
@@ -42,6 +43,13 @@ MUST_USE bool
 record_read_started(const char *bytes, size_t len, struct record_started *out);
 MUST_USE bool
 record_read_exit(const char *bytes, size_t len, struct attempt_exit *out);
+
+/*
+ * Set size and checksum of the result in an attempt directory: of its first
+ * RECORD_RESULT_BYTES_MAX bytes, about. Return 0, or the errno that prevented
+ * it; `exit` is then unchanged.
+ */
+MUST_USE int record_seal(int dir_fd, struct attempt_exit *exit);
 
 /* Stable name of a cause. */
 const char *record_cause_name(enum attempt_cause cause);

@@ -174,7 +174,10 @@ int shim_dir_claim(const char *dir,
 int shim_dir_finish(int dir_fd, int lock_fd, const struct attempt_exit *exit)
 {
     char bytes[RECORD_BYTES];
-    record_write_exit(bytes, exit);
+    struct attempt_exit sealed = *exit;
+    /* Without a seal, the record counts as that of an earlier version. */
+    (void)!record_seal(dir_fd, &sealed);
+    record_write_exit(bytes, &sealed);
     crash_point("shim-before-exit");
     int error = write_records(lock_fd, bytes, sizeof(bytes), RECORD_EXIT_AT);
     if (error != 0) {

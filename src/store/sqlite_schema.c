@@ -164,6 +164,24 @@ static enum err make_failed(const struct sqlite_store *store,
     return diag_set(diag, err, "make %s: %s", store->path, text);
 }
 
+/*
+ * Sync the name of the store's directory, which may be new. Before the database
+ * has its name: whoever finds a database need not care. A parent that this user
+ * can search but not read cannot be synced. Returns 0, or -1 with errno.
+ */
+static int sync_parent(const struct sqlite_store *store)
+{
+    int fd = openat(store->dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno == EACCES ? 0 : -1;
+    }
+    int rc = fsync(fd);
+    int error = errno;
+    (void)close(fd);
+    errno = error;
+    return rc;
+}
+
 enum err sqlite_make_database(const struct sqlite_store *store,
                               struct diag *diag)
 {
@@ -189,7 +207,8 @@ enum err sqlite_make_database(const struct sqlite_store *store,
         goto out;
     }
     crash_point("store-before-rename");
-    if (renameat(store->dir_fd, UNFINISHED, store->dir_fd, DATABASE) != 0 ||
+    if (sync_parent(store) != 0 ||
+        renameat(store->dir_fd, UNFINISHED, store->dir_fd, DATABASE) != 0 ||
         fsync(store->dir_fd) != 0) {
         err = make_failed(store, errno, strerror(errno), diag);
     }

@@ -334,6 +334,53 @@ static void a_record_of_an_older_shim_is_the_end(void **state)
     assert_memory_equal(&found.exit, &sample, sizeof(sample));
 }
 
+/* Inspect as after a boot: the attempt was claimed in another one. */
+static enum attempt_state inspect_later(const struct fixture *fixture)
+{
+    struct attempt_found found;
+    const char *before = "00000000-1111-2222-3333-444444444444";
+    assert_int_equal(attempt_inspect(fixture->dir, before, &found, NULL),
+                     ERR_OK);
+    return found.state;
+}
+
+static void after_a_boot_an_end_counts_with_its_result_only(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char text[] = "{\"outcome\": \"changes\"}";
+    make_dir(fixture);
+    put_started(fixture, 1, 1);
+    put_file(fixture, "result", text, sizeof(text) - 1);
+    int fd = open(fixture->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct attempt_exit sealed = sample;
+    assert_int_equal(record_seal(fd, &sealed), 0);
+    assert_int_equal(sealed.result_bytes, sizeof(text) - 1);
+    char bytes[RECORD_FILE_BYTES] = {0};
+    record_write_exit(bytes + RECORD_EXIT_AT, &sealed);
+    put_file(fixture, "exit", bytes, sizeof(bytes));
+    struct attempt_found found = inspect(fixture);
+    assert_int_equal(found.state, ATTEMPT_ENDED);
+    assert_true(found.exit.sealed);
+    assert_int_equal(found.exit.result_sum, sealed.result_sum);
+    assert_int_equal(inspect_later(fixture), ATTEMPT_ENDED);
+    /* A power cut has kept a part, or zeros, or nothing of the result. */
+    put_file(fixture, "result", text, 5);
+    assert_int_equal(inspect_later(fixture), ATTEMPT_LOST);
+    assert_int_equal(inspect(fixture).state, ATTEMPT_ENDED);
+    static const char zeros[sizeof(text)] = {0};
+    put_file(fixture, "result", zeros, sizeof(text) - 1);
+    assert_int_equal(inspect_later(fixture), ATTEMPT_LOST);
+    assert_int_equal(unlinkat(fd, "result", 0), 0);
+    assert_int_equal(inspect_later(fixture), ATTEMPT_LOST);
+    /* A session without a result. */
+    assert_int_equal(record_seal(fd, &sealed), 0);
+    assert_int_equal(sealed.result_bytes, -1);
+    record_write_exit(bytes + RECORD_EXIT_AT, &sealed);
+    put_file(fixture, "exit", bytes, sizeof(bytes));
+    assert_int_equal(inspect_later(fixture), ATTEMPT_ENDED);
+    assert_int_equal(close(fd), 0);
+}
+
 static void damaged_records_do_not_count(void **state)
 {
     struct fixture *fixture = *state;
@@ -547,6 +594,7 @@ int main(void)
         CASE(a_record_of_an_older_shim_is_the_end),
         CASE(damaged_records_do_not_count),
         CASE(links_and_folders_in_place_of_files_do_not_count),
+        CASE(after_a_boot_an_end_counts_with_its_result_only),
         CASE(after_another_boot_only_a_record_counts),
         CASE(a_fence_is_made_once_and_stays),
         CASE(a_directory_that_cannot_be_made_is_an_error),
