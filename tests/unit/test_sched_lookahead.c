@@ -90,6 +90,29 @@ static void without_a_plan_rank_decides(void **state)
     fixture_release(&f);
 }
 
+/* Tasks of a class with a queue precede the first place of a schedule. */
+static void a_queue_goes_before_the_schedule(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec cap = fixture_max(1);
+    fixture_run(&f, SCHED_LOOKAHEAD, &cap, 1);
+    struct sched_class_spec merge = {
+        .batch = 1,
+        .queue = true,
+        .max_wait_ns = SCHED_NEVER,
+    };
+    struct class_id queue = sched_add_class(f.sched, &merge);
+    f.spec.estimate_ns = 10 * MINUTE;
+    fixture_task(&f, "long", "");
+    f.spec.estimate_ns = MINUTE;
+    f.spec.class_id = queue;
+    fixture_task(&f, "merge", "");
+    assert_string_equal(planned_pass(&f), "merge");
+    fixture_release(&f);
+}
+
 static void other_runs_are_not_planned(void **state)
 {
     (void)state;
@@ -372,6 +395,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slot_is_left_idle_when_that_ends_sooner),
         cmocka_unit_test(without_a_plan_rank_decides),
+        cmocka_unit_test(a_queue_goes_before_the_schedule),
         cmocka_unit_test(other_runs_are_not_planned),
         cmocka_unit_test(small_efforts_come_to_the_same_in_the_end),
         cmocka_unit_test(nothing_is_held_past_its_max_wait),
