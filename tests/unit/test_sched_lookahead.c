@@ -95,21 +95,18 @@ static void a_queue_goes_before_the_schedule(void **state)
 {
     (void)state;
     struct fixture f;
-    fixture_init(&f);
-    struct limit_spec cap = fixture_max(1);
-    fixture_run(&f, SCHED_LOOKAHEAD, &cap, 1);
+    setup(&f);
+    add_all(&f);
+    while (sched_plan(f.sched, UINT32_MAX)) {
+    }
     struct sched_class_spec merge = {
         .batch = 1,
         .queue = true,
         .max_wait_ns = SCHED_NEVER,
     };
-    struct class_id queue = sched_add_class(f.sched, &merge);
-    f.spec.estimate_ns = 10 * MINUTE;
-    fixture_task(&f, "long", "");
-    f.spec.estimate_ns = MINUTE;
-    f.spec.class_id = queue;
-    fixture_task(&f, "merge", "");
-    assert_string_equal(planned_pass(&f), "merge");
+    f.spec.class_id = sched_add_class(f.sched, &merge);
+    add(&f, "merge", "", 1, 0);
+    assert_string_equal(fixture_run_pass(&f), "merge a c");
     fixture_release(&f);
 }
 
