@@ -448,6 +448,39 @@ static void what_is_stale_is_to_be_approved_again(void **state)
     fixture_release(&f);
 }
 
+/* Its session still runs, so its group keeps its place. */
+static void a_stale_session_keeps_its_group_open(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limits[] = {fixture_max(4), fixture_max(1)};
+    limits[1].hold_group = true;
+    fixture_run(&f, SCHED_FIFO, limits, 2);
+    f.failure.rework_max = 2;
+    f.spec.group = fixture_group(&f, 0, 0);
+    f.spec.approve = true;
+    struct task_id work = fixture_task(&f, "work", "");
+    fixture_task(&f, "slow", "work");
+    f.spec.approve = false;
+    f.spec.rework_to = work.v;
+    fixture_task(&f, "check", "work");
+    f.spec.rework_to = ID_NONE;
+    fixture_order(&f, EVENT_APPROVE, "work");
+    assert_string_equal(fixture_run_pass(&f), "work");
+    fixture_done(&f, "work");
+    fixture_order(&f, EVENT_APPROVE, "slow");
+    assert_string_equal(fixture_run_pass(&f), "slow check");
+    f.spec.group = fixture_group(&f, 0, 0);
+    fixture_task(&f, "other", "");
+    fixture_end(&f, "check", OUTCOME_CHANGES);
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(fixture_why(&f, "other").code, WHY_LIMIT);
+    fixture_done(&f, "slow");
+    assert_string_equal(fixture_run_pass(&f), "other");
+    fixture_release(&f);
+}
+
 static void approval_is_waited_for(void **state)
 {
     (void)state;
@@ -724,6 +757,7 @@ int main(void)
         cmocka_unit_test(what_comes_back_is_to_be_approved_again),
         cmocka_unit_test(rework_behind_a_dead_end_is_skipped),
         cmocka_unit_test(rework_is_to_be_approved_again),
+        cmocka_unit_test(a_stale_session_keeps_its_group_open),
         cmocka_unit_test(what_is_stale_is_to_be_approved_again),
         cmocka_unit_test(approval_is_waited_for),
         cmocka_unit_test(a_fatal_failure_is_not_retried),
