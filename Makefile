@@ -52,7 +52,7 @@ format: # Let clang-format lay out all C files.
 lists: # Bring the file lists of every meson.build up to date.
 	@tools/lists
 
-coverage: # Branch coverage of the core; fails under 95 %.
+coverage: # Branches that the tests take in core, store, work and engine.
 	@tools/setup coverage
 	@tools/coverage
 
