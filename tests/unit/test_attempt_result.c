@@ -142,6 +142,29 @@ static void gates_are_read_and_others_skipped(void **state)
     attempt_result_release(&result);
 }
 
+/* The ids of SHA-1 and SHA-256, and what is shorter or longer. */
+static void ids_of_objects_have_40_to_64_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t len;
+        uint32_t gates;
+    } cases[] = {{39, 0}, {40, 1}, {64, 1}, {65, 0}};
+    for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
+        struct strbuf id = {0};
+        struct strbuf text = {0};
+        strbuf_pad(&id, 'a', cases[ix].len);
+        strbuf_adds(&text, "{\"gates\": [");
+        add_gate(&text, strbuf_text(&id), "\"passed\"", 1, "");
+        strbuf_adds(&text, "null]}");
+        struct attempt_result result = parsed(strbuf_text(&text));
+        assert_int_equal(result.gate_count, cases[ix].gates);
+        attempt_result_release(&result);
+        strbuf_release(&id);
+        strbuf_release(&text);
+    }
+}
+
 static void nothing_need_be_said(void **state)
 {
     (void)state;
@@ -571,6 +594,7 @@ int main(void)
         cmocka_unit_test(everything_that_may_be_said_is_read),
         cmocka_unit_test(gates_are_read_and_others_skipped),
         cmocka_unit_test(what_a_merge_says_of_the_base_is_read),
+        cmocka_unit_test(ids_of_objects_have_40_to_64_digits),
         cmocka_unit_test(nothing_need_be_said),
         cmocka_unit_test(a_fault_of_the_machine_is_not_one_of_the_file),
         cmocka_unit_test(the_queue_of_a_merge_has_a_limit),
