@@ -282,7 +282,6 @@ void sched_restore(struct sched *sched, int64_t now_ns, uint64_t last_token)
     INVARIANT(sched->task_count == 0 && now_ns >= sched->now_ns);
     sched->now_ns = now_ns;
     sched->last_token = last_token;
-    sched->restoring = true;
 }
 
 void sched_restore_run(struct sched *sched,

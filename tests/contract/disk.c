@@ -183,6 +183,9 @@ static int file_close(sqlite3_file *base)
 static int file_read(sqlite3_file *base, void *out, int count, sqlite3_int64 at)
 {
     struct file *file = file_of(base);
+    if (file->image != NULL && strikes(file->disk, DISK_READ_EIO)) {
+        return SQLITE_IOERR_READ;
+    }
     return file->below->pMethods->xRead(file->below, out, count, at);
 }
 

@@ -19,6 +19,7 @@ enum disk_fault {
     DISK_SOUND,
     DISK_FULL,       /* from the n-th write on, until disk_heal() */
     DISK_WRITE_EIO,  /* the n-th write */
+    DISK_READ_EIO,   /* the n-th read */
     DISK_SYNC_EIO,   /* the n-th sync */
     DISK_OPEN_FAILS, /* the n-th opening */
     DISK_POWER_CUT,  /* at the n-th write, sync or truncation */

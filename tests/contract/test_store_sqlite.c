@@ -198,6 +198,62 @@ static void what_belongs_to_another_user_is_refused(void **state)
     mem_free(target);
 }
 
+static void a_lock_file_that_is_a_link_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    fill(fixture);
+    char *lock = fixture_path(fixture, "lock");
+    assert_int_equal(unlink(lock), 0);
+    assert_int_equal(symlink("sluice.db", lock), 0);
+    expect_refusal(fixture, STORE_WRITE, ERR_DENIED, "lock: Too many levels");
+    struct store *store = fixture_open(fixture, STORE_READ);
+    struct store_owner owner;
+    assert_int_equal(store_owner(store, &owner, NULL), ERR_DENIED);
+    store_close(store);
+    mem_free(lock);
+}
+
+/* The text names the file and the command that helps. */
+static void missing_rights_to_the_lock_file_are_explained(void **state)
+{
+    struct fixture *fixture = *state;
+    if (geteuid() != 0) {
+        skip(); /* only root can become another user */
+    }
+    fill(fixture);
+    char *lock = fixture_path(fixture, "lock");
+    const uid_t user = 65534;
+    static const char *const names[] = {
+        "sluice.db",
+        "sluice.db-shm",
+        "sluice.db-wal",
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
+        char *path = fixture_path(fixture, names[ix]);
+        assert_int_equal(chown(path, user, (gid_t)-1), 0);
+        mem_free(path);
+    }
+    assert_int_equal(chown(fixture->dir, user, (gid_t)-1), 0);
+    assert_int_equal(seteuid(user), 0);
+    expect_refusal(fixture,
+                   STORE_WRITE,
+                   ERR_DENIED,
+                   "/lock belongs to user 0, but this is user 65534");
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chown(lock, user, (gid_t)-1), 0);
+    assert_int_equal(chmod(lock, 0200), 0);
+    assert_int_equal(seteuid(user), 0);
+    expect_refusal(fixture, STORE_WRITE, ERR_DENIED, "(mode 200); run ");
+    expect_refusal(fixture, STORE_WRITE, ERR_DENIED, "chmod u+rw ");
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(unlink(lock), 0);
+    assert_int_equal(chmod(fixture->dir, 0500), 0);
+    assert_int_equal(seteuid(user), 0);
+    expect_refusal(fixture, STORE_WRITE, ERR_DENIED, "chmod u+rwx ");
+    assert_int_equal(seteuid(0), 0);
+    mem_free(lock);
+}
+
 static void what_is_no_directory_is_refused(void **state)
 {
     struct fixture *fixture = *state;
@@ -802,6 +858,8 @@ int main(void)
         FIXTURE_SQLITE(a_directory_that_others_can_write_to_is_refused),
         FIXTURE_SQLITE(a_directory_that_everybody_can_replace_is_refused),
         FIXTURE_SQLITE(what_belongs_to_another_user_is_refused),
+        FIXTURE_SQLITE(a_lock_file_that_is_a_link_is_refused),
+        FIXTURE_SQLITE(missing_rights_to_the_lock_file_are_explained),
         FIXTURE_SQLITE(what_is_no_directory_is_refused),
         FIXTURE_SQLITE(a_newer_schema_is_refused_with_both_versions),
         FIXTURE_SQLITE(a_database_of_something_else_is_refused),

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -139,6 +140,29 @@ static void gates_are_read_and_others_skipped(void **state)
     result = parsed("{\"outcome\": \"done\", \"gates\": \"x\"}");
     assert_int_equal(result.gate_count, 0);
     attempt_result_release(&result);
+}
+
+/* The ids of SHA-1 and SHA-256, and what is shorter or longer. */
+static void ids_of_objects_have_40_to_64_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t len;
+        uint32_t gates;
+    } cases[] = {{39, 0}, {40, 1}, {64, 1}, {65, 0}};
+    for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
+        struct strbuf id = {0};
+        struct strbuf text = {0};
+        strbuf_pad(&id, 'a', cases[ix].len);
+        strbuf_adds(&text, "{\"gates\": [");
+        add_gate(&text, strbuf_text(&id), "\"passed\"", 1, "");
+        strbuf_adds(&text, "null]}");
+        struct attempt_result result = parsed(strbuf_text(&text));
+        assert_int_equal(result.gate_count, cases[ix].gates);
+        attempt_result_release(&result);
+        strbuf_release(&id);
+        strbuf_release(&text);
+    }
 }
 
 static void nothing_need_be_said(void **state)
@@ -528,13 +552,52 @@ static void the_file_must_be_a_plain_one(void **state)
     assert_false(result.present);
 }
 
+/* Whose fault it is decides whether the session's work is kept. */
+static void a_fault_of_the_machine_is_not_one_of_the_file(void **state)
+{
+    (void)state;
+    struct attempt_result result;
+    struct diag diag = {0};
+    assert_int_equal(attempt_read_result("/dev/null", &result, &diag),
+                     ERR_INVALID);
+    assert_string_equal(diag.text, "result: Not a directory");
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit none = {0, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    enum err err = attempt_read_result("/tmp", &result, &diag);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(err, ERR_UNAVAILABLE);
+    assert_string_equal(diag.text, "result: Too many open files");
+}
+
+/* Tasks before it in the queue are left out when there is no room for them. */
+static void the_queue_of_a_merge_has_a_limit(void **state)
+{
+    (void)state;
+    enum { ROOM = 4095 };
+    for (size_t len = ROOM; len <= ROOM + 1; len++) {
+        struct strbuf text = {0};
+        strbuf_adds(&text, "{\"queue\": {\"on\": [\"");
+        strbuf_pad(&text, 'x', len);
+        strbuf_adds(&text, "\"]}}");
+        struct attempt_result result = parsed(strbuf_text(&text));
+        assert_int_equal(result.on != NULL, len == ROOM);
+        attempt_result_release(&result);
+        strbuf_release(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_that_may_be_said_is_read),
         cmocka_unit_test(gates_are_read_and_others_skipped),
         cmocka_unit_test(what_a_merge_says_of_the_base_is_read),
+        cmocka_unit_test(ids_of_objects_have_40_to_64_digits),
         cmocka_unit_test(nothing_need_be_said),
+        cmocka_unit_test(a_fault_of_the_machine_is_not_one_of_the_file),
+        cmocka_unit_test(the_queue_of_a_merge_has_a_limit),
         cmocka_unit_test(all_outcomes_are_known),
         cmocka_unit_test(times_may_be_written_in_several_ways),
         cmocka_unit_test(a_later_time_may_be_a_duration),

@@ -75,6 +75,46 @@ static void a_question_is_that_of_a_blocked_session(void **state)
     mem_free(text);
 }
 
+/* What the next attempt is told, and the conversation that it continues. */
+static void each_outcome_is_told_to_the_next_attempt(void **state)
+{
+    (void)state;
+    static const struct {
+        enum sched_outcome outcome;
+        const char *resume; /* in the result */
+        const char *after;
+        const char *then; /* the conversation of the next attempt */
+    } cases[] = {
+        {OUTCOME_BLOCKED, "new", "blocked", "new"},
+        {OUTCOME_BLOCKED, NULL, "blocked", NULL},
+        {OUTCOME_CHANGES, "new", "done", "new"},
+        {OUTCOME_CHECKPOINT, "new", "checkpoint", "new"},
+        {OUTCOME_LOST, "new", "failed", NULL},
+        {OUTCOME_FAILED, "new", "failed", NULL},
+        {OUTCOME_REFUSED, NULL, "refused", "old"}, /* it did not begin */
+        {OUTCOME_REFUSED, "new", "refused", "new"},
+        {OUTCOME_LATER, NULL, "later", "old"},
+        {OUTCOME_LATER, "new", "later", "new"},
+    };
+    struct verdict verdict = {0};
+    for (size_t ix = 0; ix < sizeof(cases) / sizeof(cases[0]); ix++) {
+        char *text = NULL;
+        end(&text, &verdict, OUTCOME_BLOCKED, "which?", "old");
+        end(&text, &verdict, cases[ix].outcome, "it said so", cases[ix].resume);
+        struct carry carry = carry_read(text);
+        assert_string_equal(carry.after, cases[ix].after);
+        assert_string_equal(carry.reason, "it said so");
+        if (cases[ix].then != NULL) {
+            assert_string_equal(carry.resume, cases[ix].then);
+        } else {
+            assert_null(carry.resume);
+        }
+        carry_release(&carry);
+        assert_null(carry.after);
+        mem_free(text);
+    }
+}
+
 static void work_sent_back_by_an_operator_is_a_round_of_its_own(void **state)
 {
     (void)state;
@@ -205,6 +245,7 @@ int main(void)
         cmocka_unit_test(what_a_blocked_session_lacks_is_kept),
         cmocka_unit_test(a_question_is_that_of_a_blocked_session),
         cmocka_unit_test(an_attempt_that_is_not_blocked_lacks_nothing),
+        cmocka_unit_test(each_outcome_is_told_to_the_next_attempt),
         cmocka_unit_test(work_sent_back_by_an_operator_is_a_round_of_its_own),
         cmocka_unit_test(rows_of_earlier_versions_are_read_by_their_words),
         cmocka_unit_test(messages_stay_until_the_task_is_done),

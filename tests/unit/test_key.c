@@ -249,7 +249,12 @@ static void a_secret_is_made_once(void **state)
     struct key_secret first = load(home);
     assert_memory_not_equal(first.bytes, zero.bytes, SHA256_BYTES);
     expect_file(home, &first);
+    int before = dup(STDIN_FILENO);
+    assert_int_equal(close(before), 0);
     struct key_secret second = load(home);
+    int after = dup(STDIN_FILENO);
+    assert_int_equal(after, before); /* no file stays open */
+    assert_int_equal(close(after), 0);
     assert_memory_equal(first.bytes, second.bytes, SHA256_BYTES);
     expect_file(home, &first);
     /* Another home has another one. */

@@ -309,6 +309,9 @@ static void nothing_is_left_of_what_was_before(void **state)
     struct retrace retrace = {f.sched, ignore, NULL};
     retrace_begin(&retrace);
     assert_int_equal(sched_next_timer(f.sched), SCHED_NEVER);
+    /* What was not told of is not there. */
+    assert_int_equal(fixture_state(&f, "a"), TASK_SKIPPED);
+    assert_int_equal(fixture_state(&f, "early"), TASK_SKIPPED);
     retrace_task(&retrace, SECOND, early, TASK_READY, false);
     retrace_task(&retrace, SECOND, a, TASK_READY, false);
     retrace_settle(&retrace);

@@ -221,6 +221,91 @@ static void a_worker_that_states_its_slots_comes_first(void **state)
     strbuf_release(&workers);
 }
 
+/* The worker of an order that was said. */
+static void
+assert_given(const struct fixture *fixture, int token, const char *worker)
+{
+    struct strbuf part = {0};
+    strbuf_addf(&part,
+                "{\"token\":%d,\"nonce\":\"" NONCE "\",\"worker\":\"%s\"",
+                token,
+                worker);
+    assert_true(says(fixture, strbuf_text(&part)));
+    strbuf_release(&part);
+}
+
+static void a_worker_gets_as_many_orders_as_it_has_slots(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    add_worker(&workers, "a", "a,any", 2, "up", true);
+    turn(fixture, &workers, "", "");
+    for (uint64_t token = 1; token <= 3; token++) {
+        assign(fixture, token, NULL, NULL);
+    }
+    turn(fixture,
+         &workers,
+         "{\"token\":1,\"worker\":\"a\",\"state\":\"assigned\"},"
+         "{\"token\":2,\"worker\":\"a\",\"state\":\"assigned\"}",
+         "");
+    assert_given(fixture, 1, "a");
+    assert_given(fixture, 2, "a");
+    assert_false(says(fixture, "\"token\":3"));
+    strbuf_release(&workers);
+}
+
+static void stated_slots_are_used_up_before_unlimited_ones(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    add_worker(&workers, "b", "b,any", 2, "up", true);
+    add_worker(&workers, "a", "a,any", 1000000, "up", true);
+    turn(fixture, &workers, "", "");
+    for (uint64_t token = 1; token <= 3; token++) {
+        assign(fixture, token, NULL, NULL);
+    }
+    turn(fixture, &workers, "", "");
+    assert_given(fixture, 1, "b");
+    assert_given(fixture, 2, "b");
+    assert_given(fixture, 3, "a");
+    strbuf_release(&workers);
+}
+
+static void equal_workers_differ_by_their_number_of_labels(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    add_worker(&workers, "a", "a,any,gpu", 1, "up", true);
+    add_worker(&workers, "b", "b,any", 1, "up", true);
+    add_worker(&workers, "c", "c,any,gpu", 1, "up", true);
+    turn(fixture, &workers, "", "");
+    assign(fixture, 1, NULL, NULL);
+    turn(fixture, &workers, "", "");
+    assert_given(fixture, 1, "b");
+    strbuf_release(&workers);
+}
+
+static void each_checkout_has_its_worker(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    add_worker(&workers, "a", "a,any", 4, "up", true);
+    add_worker(&workers, "b", "b,any", 4, "up", true);
+    turn(fixture, &workers, "", "");
+    assign(fixture, 1, "a", "first");
+    assign(fixture, 2, "b", "second");
+    static const char rows[] =
+        "{\"token\":1,\"worker\":\"a\",\"state\":\"accepted\"},"
+        "{\"token\":2,\"worker\":\"b\",\"state\":\"accepted\"}";
+    turn(fixture, &workers, rows, "");
+    assign(fixture, 3, NULL, "second");
+    assign(fixture, 4, NULL, "first");
+    turn(fixture, &workers, rows, "");
+    assert_given(fixture, 3, "b");
+    assert_given(fixture, 4, "a");
+    strbuf_release(&workers);
+}
+
 static void work_stays_near_its_checkout(void **state)
 {
     struct fixture *fixture = *state;
@@ -290,6 +375,7 @@ static void a_failed_turn_is_repeated(void **state)
     turn(fixture, &workers, "", "{\"number\":12,\"request\":\"{}\"}");
     assign(fixture, 1, NULL, NULL);
     roster_answer(fixture->roster, 12, "{\"ok\":true}");
+    assert_true(roster_has_news(fixture->roster));
     strbuf_clear(&fixture->said);
     roster_say(fixture->roster, &fixture->said);
     assert_int_equal(roster_hear(fixture->roster, NULL, &diag), ERR_OK);
@@ -303,7 +389,8 @@ static void a_failed_turn_is_repeated(void **state)
          "");
     assert_true(says(fixture, "\"body\""));
     assert_true(says(fixture, "\"want\":\"stop\""));
-    assert_true(says(fixture, "\"number\":12"));
+    assert_true(
+        says(fixture, "\"number\":12,\"answer\":\"{\\\"ok\\\":true}\""));
     assert_string_equal(strbuf_text(&fixture->reports), "1 refused;");
     turn(fixture, &workers, "", "");
     assert_false(says(fixture, "\"number\":12"));
@@ -446,6 +533,17 @@ static void work_of_an_earlier_scheduler_is_found(void **state)
     /* 3 was never given to anyone; 4 had begun, and its row is gone. */
     assert_string_equal(strbuf_text(&fixture->reports),
                         "2 started at a;4 lost;3 unknown;");
+    /* What runs is left to its worker, which takes nothing more. */
+    strbuf_clear(&workers);
+    add_worker(&workers, "a", "a,any", 4, "draining", true);
+    static const char rows[] =
+        "{\"token\":1,\"worker\":\"a\",\"state\":\"assigned\"},"
+        "{\"token\":2,\"worker\":\"a\",\"state\":\"started\",\"report\":"
+        "\"{\\\"token\\\":2,\\\"type\\\":\\\"started\\\",\\\"pid\\\":5}\"}";
+    turn(fixture, &workers, rows, "");
+    turn(fixture, &workers, rows, "");
+    assert_true(
+        says(fixture, "\"recalls\":[{\"token\":1,\"from_worker\":\"a\"}]"));
     strbuf_release(&workers);
 }
 
@@ -597,6 +695,10 @@ int main(void)
         CASE(an_order_waits_for_a_worker_with_its_label),
         CASE(workers_get_no_more_than_their_slots),
         CASE(a_worker_that_states_its_slots_comes_first),
+        CASE(a_worker_gets_as_many_orders_as_it_has_slots),
+        CASE(stated_slots_are_used_up_before_unlimited_ones),
+        CASE(equal_workers_differ_by_their_number_of_labels),
+        CASE(each_checkout_has_its_worker),
         CASE(work_stays_near_its_checkout),
         CASE(what_nobody_accepted_moves_to_another_worker),
         CASE(a_failed_turn_is_repeated),

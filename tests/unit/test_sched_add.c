@@ -419,8 +419,11 @@ static void another_run_is_out_of_bounds(void **state)
     need = (struct sched_need){1, 2, SCHED_ON_DONE};
     assert_refused(&f, &addition, ERR_INVALID, REJECTION_OTHER_RUN, 1);
     addition.need_count = 0;
-    f.spec.group = group;
-    assert_refused(&f, &addition, ERR_INVALID, REJECTION_OTHER_RUN, 2);
+    struct sched_task_spec specs[] = {f.spec, f.spec};
+    specs[1].group = group;
+    addition.tasks = specs;
+    addition.task_count = 2;
+    assert_refused(&f, &addition, ERR_INVALID, REJECTION_OTHER_RUN, 3);
     fixture_release(&f);
 }
 

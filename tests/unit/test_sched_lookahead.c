@@ -90,6 +90,26 @@ static void without_a_plan_rank_decides(void **state)
     fixture_release(&f);
 }
 
+/* Tasks of a class with a queue precede the first place of a schedule. */
+static void a_queue_goes_before_the_schedule(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    add_all(&f);
+    while (sched_plan(f.sched, UINT32_MAX)) {
+    }
+    struct sched_class_spec merge = {
+        .batch = 1,
+        .queue = true,
+        .max_wait_ns = SCHED_NEVER,
+    };
+    f.spec.class_id = sched_add_class(f.sched, &merge);
+    add(&f, "merge", "", 1, 0);
+    assert_string_equal(fixture_run_pass(&f), "merge a c");
+    fixture_release(&f);
+}
+
 static void other_runs_are_not_planned(void **state)
 {
     (void)state;
@@ -372,6 +392,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slot_is_left_idle_when_that_ends_sooner),
         cmocka_unit_test(without_a_plan_rank_decides),
+        cmocka_unit_test(a_queue_goes_before_the_schedule),
         cmocka_unit_test(other_runs_are_not_planned),
         cmocka_unit_test(small_efforts_come_to_the_same_in_the_end),
         cmocka_unit_test(nothing_is_held_past_its_max_wait),

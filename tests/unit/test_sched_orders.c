@@ -418,6 +418,69 @@ static void rework_is_to_be_approved_again(void **state)
     fixture_release(&f);
 }
 
+/* It runs on what is being replaced: the next time, it is asked for again. */
+static void what_is_stale_is_to_be_approved_again(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 4);
+    f.failure.rework_max = 2;
+    f.spec.group = fixture_group(&f, 0, 0);
+    struct task_id work = fixture_task(&f, "work", "");
+    f.spec.approve = true;
+    fixture_task(&f, "slow", "work");
+    f.spec.approve = false;
+    f.spec.rework_to = work.v;
+    fixture_task(&f, "check", "work");
+    assert_string_equal(fixture_run_pass(&f), "work");
+    fixture_done(&f, "work");
+    assert_string_equal(fixture_run_pass(&f), "check");
+    fixture_order(&f, EVENT_APPROVE, "slow");
+    assert_string_equal(fixture_run_pass(&f), "slow");
+    fixture_end(&f, "check", OUTCOME_CHANGES);
+    assert_string_equal(fixture_run_pass(&f), "work");
+    fixture_done(&f, "slow");
+    fixture_done(&f, "work");
+    assert_string_equal(fixture_run_pass(&f), "check");
+    assert_int_equal(fixture_why(&f, "slow").code, WHY_APPROVAL);
+    fixture_order(&f, EVENT_APPROVE, "slow");
+    assert_string_equal(fixture_run_pass(&f), "slow");
+    fixture_release(&f);
+}
+
+/* Its session still runs, so its group keeps its place. */
+static void a_stale_session_keeps_its_group_open(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limits[] = {fixture_max(4), fixture_max(1)};
+    limits[1].hold_group = true;
+    fixture_run(&f, SCHED_FIFO, limits, 2);
+    f.failure.rework_max = 2;
+    f.spec.group = fixture_group(&f, 0, 0);
+    f.spec.approve = true;
+    struct task_id work = fixture_task(&f, "work", "");
+    fixture_task(&f, "slow", "work");
+    f.spec.approve = false;
+    f.spec.rework_to = work.v;
+    fixture_task(&f, "check", "work");
+    f.spec.rework_to = ID_NONE;
+    fixture_order(&f, EVENT_APPROVE, "work");
+    assert_string_equal(fixture_run_pass(&f), "work");
+    fixture_done(&f, "work");
+    fixture_order(&f, EVENT_APPROVE, "slow");
+    assert_string_equal(fixture_run_pass(&f), "slow check");
+    f.spec.group = fixture_group(&f, 0, 0);
+    fixture_task(&f, "other", "");
+    fixture_end(&f, "check", OUTCOME_CHANGES);
+    assert_string_equal(fixture_run_pass(&f), "");
+    assert_int_equal(fixture_why(&f, "other").code, WHY_LIMIT);
+    fixture_done(&f, "slow");
+    assert_string_equal(fixture_run_pass(&f), "other");
+    fixture_release(&f);
+}
+
 static void approval_is_waited_for(void **state)
 {
     (void)state;
@@ -694,6 +757,8 @@ int main(void)
         cmocka_unit_test(what_comes_back_is_to_be_approved_again),
         cmocka_unit_test(rework_behind_a_dead_end_is_skipped),
         cmocka_unit_test(rework_is_to_be_approved_again),
+        cmocka_unit_test(a_stale_session_keeps_its_group_open),
+        cmocka_unit_test(what_is_stale_is_to_be_approved_again),
         cmocka_unit_test(approval_is_waited_for),
         cmocka_unit_test(a_fatal_failure_is_not_retried),
         cmocka_unit_test(a_failure_stops_the_run_gently),

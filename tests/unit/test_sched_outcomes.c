@@ -200,9 +200,40 @@ static void needs_of_all_kinds_form_cycles(void **state)
     fixture_release(&f);
 }
 
+static void each_state_has_its_name(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "waiting",
+        "ready",
+        "starting",
+        "running",
+        "done",
+        "failed",
+        "parked",
+        "skipped",
+        "cancelled",
+    };
+    static const enum task_state states[] = {
+        TASK_WAITING,
+        TASK_READY,
+        TASK_STARTING,
+        TASK_RUNNING,
+        TASK_DONE,
+        TASK_FAILED,
+        TASK_PARKED,
+        TASK_SKIPPED,
+        TASK_CANCELLED,
+    };
+    for (uint32_t ix = 0; ix < TASK_STATE_COUNT; ix++) {
+        assert_string_equal(sched_state_name(states[ix]), names[ix]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_state_has_its_name),
         cmocka_unit_test(a_failure_starts_what_needs_it),
         cmocka_unit_test(a_success_skips_what_needs_a_failure),
         cmocka_unit_test(a_question_is_no_outcome),

@@ -784,9 +784,33 @@ static void heads_include_those_set_aside(void **state)
     fixture_release(&f);
 }
 
+/* The long task that follows a failure is done: nothing waits for the retry. */
+static void what_nobody_waits_for_any_more_is_less_urgent(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec cap = fixture_max(1);
+    fixture_run(&f, SCHED_RANK, &cap, 1);
+    f.spec.estimate_ns = MINUTE;
+    fixture_task(&f, "first", "");
+    f.spec.estimate_ns = 100 * MINUTE;
+    fixture_task(&f, "clean", "first:failed");
+    f.spec.estimate_ns = 50 * MINUTE;
+    fixture_task(&f, "other", "");
+    assert_string_equal(fixture_run_pass(&f), "first");
+    fixture_end(&f, "first", OUTCOME_FAILED);
+    assert_string_equal(fixture_run_pass(&f), "clean");
+    fixture_done(&f, "clean");
+    fixture_order(&f, EVENT_RETRY, "first");
+    assert_string_equal(fixture_run_pass(&f), "other");
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_nobody_waits_for_any_more_is_less_urgent),
         cmocka_unit_test(a_better_tier_goes_first),
         cmocka_unit_test(tier_beats_rank),
         cmocka_unit_test(tier_is_inherited_from_all_that_need_it),

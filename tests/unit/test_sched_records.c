@@ -342,6 +342,27 @@ static void a_paused_run_stays_paused(void **state)
     fixture_release(&f);
 }
 
+/* What stopped it may have been withdrawn since: then nobody is named. */
+static void a_stopped_run_names_who_stopped_it_if_it_is_there(void **state)
+{
+    (void)state;
+    for (uint32_t parked = 0; parked < 2; parked++) {
+        struct fixture f;
+        crew_fixture(&f, 1);
+        struct sched_run_record record = {.stopped = SCHED_STOPPED_FAILURE};
+        sched_restore_run(f.sched, f.run, &record);
+        f.failure.on_failure = SCHED_STOP;
+        struct crew crew = {0};
+        (void)crew_member(&f, &crew, TASK_READY);
+        (void)crew_member(&f, &crew, parked > 0 ? TASK_PARKED : TASK_CANCELLED);
+        crew_add(&f, &crew);
+        assert_string_equal(fixture_run_pass(&f), "");
+        assert_int_equal(fixture_why(&f, "a").code, WHY_HALTED);
+        assert_int_equal(fixture_why(&f, "a").task.v, parked > 0 ? 1 : ID_NONE);
+        fixture_release(&f);
+    }
+}
+
 static void a_cancelled_run_takes_records_and_nothing_new(void **state)
 {
     (void)state;
@@ -604,6 +625,7 @@ int main(void)
         cmocka_unit_test(a_back_off_after_a_very_late_time_does_not_wrap),
         cmocka_unit_test(nobody_is_asked_to_approve_what_needs_no_approval),
         cmocka_unit_test(a_paused_run_stays_paused),
+        cmocka_unit_test(a_stopped_run_names_who_stopped_it_if_it_is_there),
         cmocka_unit_test(a_cancelled_run_takes_records_and_nothing_new),
         cmocka_unit_test(a_sync_hook_is_run_again),
         cmocka_unit_test(a_record_that_cannot_be_is_refused),

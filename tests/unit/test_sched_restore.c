@@ -42,7 +42,7 @@ static void every_state_goes_on_as_it_was(void **state)
         record->attempts = 3;
         record->tries = 2;
         record->reworks = 1;
-        record->checkpoints = 4;
+        record->checkpoints = UINT16_MAX; /* the greatest */
         record->parked = SCHED_PARKED_BLOCKED;
         record->started_ns = 95 * SECOND;
         record->cause = 0;
@@ -293,6 +293,26 @@ static void the_newest_record_says_whether_a_group_is_open(void **state)
         assert_int_equal(now.service_ns, 6);
         fixture_release(&f);
     }
+}
+
+/* Times are kept once a record has one: memory for each task. */
+static void times_need_memory_only_if_there_are_some(void **state)
+{
+    (void)state;
+    size_t bytes[3];
+    for (uint32_t ix = 0; ix < 3; ix++) {
+        struct fixture f;
+        crew_fixture(&f, 3);
+        struct crew crew = {0};
+        (void)crew_member(&f, &crew, TASK_READY);
+        crew.records[0].service_ns = ix == 1 ? 5 : 0;
+        crew.records[0].started_ns = ix == 2 ? 5 : 0;
+        crew_add(&f, &crew);
+        bytes[ix] = sched_bytes(f.sched);
+        fixture_release(&f);
+    }
+    assert_true(bytes[1] > bytes[0]);
+    assert_int_equal(bytes[2], bytes[1]);
 }
 
 /* The provider is shut now, so a ready task keeps nothing open. */
@@ -580,6 +600,7 @@ int main(void)
         cmocka_unit_test(what_was_skipped_with_it_comes_back_with_it),
         cmocka_unit_test(a_stale_session_is_done_again),
         cmocka_unit_test(the_newest_record_says_whether_a_group_is_open),
+        cmocka_unit_test(times_need_memory_only_if_there_are_some),
         cmocka_unit_test(
             an_open_group_that_nothing_holds_is_closed_and_reported),
         cmocka_unit_test(more_may_be_in_flight_than_a_limit_has),

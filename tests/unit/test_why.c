@@ -348,6 +348,36 @@ static void a_group_limit_names_the_group_that_holds_it(void **state)
     fixture_release(&f);
 }
 
+/* A limit of all issues, and one of each repo. */
+static void a_group_with_several_tasks_is_named(void **state)
+{
+    (void)state;
+    for (uint32_t full = 1; full < 3; full++) {
+        struct fixture f;
+        fixture_init(&f);
+        struct limit_spec limits[] = {
+            fixture_max(9),
+            fixture_max(full == 1 ? 1 : 9),
+            fixture_per(1, FIXTURE_REPO),
+        };
+        limits[1].hold_group = true;
+        limits[2].hold_group = true;
+        fixture_run(&f, SCHED_RANK, limits, 3);
+        f.spec.group = fixture_group(&f, FIXTURE_REPO, 1);
+        fixture_task(&f, "a1", "");
+        fixture_task(&f, "a2", "a1");
+        f.spec.group = fixture_group(&f, FIXTURE_REPO, full == 1 ? 2 : 1);
+        fixture_task(&f, "b1", "");
+        fixture_task(&f, "b2", "b1");
+        assert_string_equal(fixture_run_pass(&f), "a1");
+        struct why why = assert_why(&f, "b1", WHY_LIMIT, "");
+        assert_int_equal(why.limit.v, f.limits[full].v);
+        assert_int_not_equal(why.group.v, ID_NONE);
+        assert_int_equal(why.group.v, fixture_get(&f, "a1").group.v);
+        fixture_release(&f);
+    }
+}
+
 static void behind_names_who_goes_first_there(void **state)
 {
     (void)state;
@@ -561,6 +591,7 @@ int main(void)
         cmocka_unit_test(a_budget_is_named_and_nobody_holds_it),
         cmocka_unit_test(a_limit_of_0_is_held_by_nobody),
         cmocka_unit_test(a_group_limit_names_the_group_that_holds_it),
+        cmocka_unit_test(a_group_with_several_tasks_is_named),
         cmocka_unit_test(behind_names_who_goes_first_there),
         cmocka_unit_test(reserved_names_whom_it_is_kept_for),
         cmocka_unit_test(deferred_until_it_has_waited_too_long),
