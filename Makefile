@@ -38,6 +38,7 @@ bench: # Measure, and print the tables.
 	@BENCH_FOLDER=build bench/checkout build
 	@BENCH_FOLDER=build bench/forecast build
 	@BENCH_FOLDER=build bench/machines build
+	@BENCH_FOLDER=build bench/large build
 
 tidy: # Style, layers, clang-format, clang-tidy.
 	@tools/setup test
