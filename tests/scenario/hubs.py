@@ -47,6 +47,12 @@ class Hub(Repo):
         lines = self.git("for-each-ref", "--format=%(refname) %(objectname)")
         return dict(line.split() for line in lines.splitlines())
 
+    def drop_locks(self):
+        """Remove git's locks, as its operator does when no push runs: a git that
+        was killed while it received one has left them."""
+        for path in self.path.rglob("*.lock"):
+            path.unlink()
+
     def hook(self, name, text):
         """Write a hook of the hub."""
         path = self.path / "hooks" / name
