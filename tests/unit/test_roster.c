@@ -277,11 +277,14 @@ static void equal_workers_differ_by_their_number_of_labels(void **state)
     struct strbuf workers = {0};
     add_worker(&workers, "a", "a,any,gpu", 1, "up", true);
     add_worker(&workers, "b", "b,any", 1, "up", true);
-    add_worker(&workers, "c", "c,any,gpu", 1, "up", true);
+    add_worker(&workers, "c", "c", 1, "up", true);
+    add_worker(&workers, "d", "d,any,gpu", 1, "up", true);
     turn(fixture, &workers, "", "");
     assign(fixture, 1, NULL, NULL);
+    assign(fixture, 2, NULL, NULL);
     turn(fixture, &workers, "", "");
-    assert_given(fixture, 1, "b");
+    assert_given(fixture, 1, "c");
+    assert_given(fixture, 2, "b");
     strbuf_release(&workers);
 }
 
@@ -289,8 +292,8 @@ static void each_checkout_has_its_worker(void **state)
 {
     struct fixture *fixture = *state;
     struct strbuf workers = {0};
-    add_worker(&workers, "a", "a,any", 4, "up", true);
-    add_worker(&workers, "b", "b,any", 4, "up", true);
+    add_worker(&workers, "a", "a,any", 2, "up", true);
+    add_worker(&workers, "b", "b,any", 8, "up", true); /* it has more free */
     turn(fixture, &workers, "", "");
     assign(fixture, 1, "a", "first");
     assign(fixture, 2, "b", "second");
@@ -373,9 +376,10 @@ static void a_failed_turn_is_repeated(void **state)
     struct diag diag = {0};
     add_worker(&workers, "a", "a,any", 1, "up", true);
     turn(fixture, &workers, "", "{\"number\":12,\"request\":\"{}\"}");
-    assign(fixture, 1, NULL, NULL);
+    assert_false(roster_has_news(fixture->roster));
     roster_answer(fixture->roster, 12, "{\"ok\":true}");
     assert_true(roster_has_news(fixture->roster));
+    assign(fixture, 1, NULL, NULL);
     strbuf_clear(&fixture->said);
     roster_say(fixture->roster, &fixture->said);
     assert_int_equal(roster_hear(fixture->roster, NULL, &diag), ERR_OK);
