@@ -8,6 +8,7 @@ sessions and by the commands, must still hold.
 """
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -291,27 +292,40 @@ class Judge:
             if kept and done.returncode != 0 and told.was_answered(order):
                 raise Finding(f"lost: {order}")
 
+    def _finish_others(self):
+        """Finish the other runs. `sluice run` ends with its own run, and may
+        leave a session of another one, which doctor reports."""
+        with contextlib.closing(self._open()) as database:
+            plans = database.execute(
+                "SELECT file FROM run WHERE finished = 0 AND id <> 'power'"
+            ).fetchall()
+        for (plan,) in plans:
+            done = self._run("run", "--store", ".sluice", plan)
+            if done.returncode != 0:
+                raise Finding(f"{plan}: exit code {done.returncode}")
+
+    def _open(self):
+        return sqlite3.connect(
+            f"file:{self.disk}/.sluice/sluice.db?mode=ro", uri=True
+        )
+
     def _check(self, told):
         self._let_go(told)
         done = self._run("run", "--store", ".sluice", "plan.yaml")
         if done.returncode not in (0, 1):
             raise Finding("refused: the store cannot be continued")
+        self._finish_others()
         doctor = self._run("doctor", "--store", ".sluice")
         if doctor.returncode != 0:
             raise Finding("refused: doctor finds a fault")
         again = [
             line.split() for line in self.witness.read_text().splitlines()
         ]
-        database = sqlite3.connect(
-            f"file:{self.disk}/.sluice/sluice.db?mode=ro", uri=True
-        )
-        try:
+        with contextlib.closing(self._open()) as database:
             check_attempts(database, told, again)
             check_told(database, told)
             check_answers(database, told)
             self._check_end(database, told, done.returncode)
-        finally:
-            database.close()
 
     def _check_end(self, database, told, code):
         """Everything ends as it does without a cut."""
