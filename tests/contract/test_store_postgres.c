@@ -80,21 +80,35 @@ static struct store_change event_of(uint64_t step, struct strbuf *data)
     return change;
 }
 
-/* Write it, again and again until it is known to be written. */
+/* Write it, again and again until it is known to be written. Most have
+ * an order for a worker, and are seen before they are on disk. */
 static unsigned write_step(struct store *store, uint64_t epoch, uint64_t step)
 {
     struct strbuf data = {0};
     struct store_change change = event_of(step, &data);
+    struct store_batch batch = {
+        .epoch = epoch,
+        .engine_ns = 1000,
+        .wall_ns = 2000,
+    };
     struct diag diag = {0};
     unsigned tries = 1;
     enum err err;
-    while ((err = fixture_write(store, epoch, &change, 1, &diag)) == ERR_BUSY) {
+    store_batch_add(&batch, &change);
+    if (step % 8 != 0) {
+        strbuf_addf(&batch.orders,
+                    "{\"token\":%" PRIu64 ",\"nonce\":\"n\",\"worker\":\"w\","
+                    "\"instance\":\"i\",\"body\":\"{}\"}",
+                    step);
+    }
+    while ((err = store_write(store, &batch, &diag)) == ERR_BUSY) {
         pause_ms(2);
         tries++;
     }
     if (err != ERR_OK) {
         fail_msg("step %" PRIu64 ": %s", step, diag.text);
     }
+    store_batch_release(&batch);
     strbuf_release(&data);
     return tries;
 }
