@@ -256,7 +256,7 @@ draw_length(struct ahead *ahead, struct session *session, int64_t elapsed_ns)
                                                   rng_unit(&rng))
                              : at_most((double)median_ns *
                                        exp(length.sigma * draw_normal(&rng)));
-    int64_t timeout_ns = first->settings.timeout_ns;
+    int64_t timeout_ns = first->settings->timeout_ns;
     if (timeout_ns > 0 && session->length_ns > timeout_ns - elapsed_ns) {
         session->length_ns =
             timeout_ns > elapsed_ns ? timeout_ns - elapsed_ns : 0;
@@ -316,10 +316,10 @@ static bool parks(const struct plan_task *task,
     if (outcome == OUTCOME_CHANGES) {
         return task->rework_to == PLAN_NONE || now->reworks >= task->rework_max;
     }
-    return outcome != OUTCOME_DONE && now->tries >= task->settings.retry_max &&
-           (task->settings.on_failure == PLAN_ON_FAILURE_PARK ||
-            task->settings.on_failure == PLAN_ON_FAILURE_ASK ||
-            task->settings.on_failure == PLAN_ON_FAILURE_STOP);
+    return outcome != OUTCOME_DONE && now->tries >= task->settings->retry_max &&
+           (task->settings->on_failure == PLAN_ON_FAILURE_PARK ||
+            task->settings->on_failure == PLAN_ON_FAILURE_ASK ||
+            task->settings->on_failure == PLAN_ON_FAILURE_STOP);
 }
 
 /* Draw the outcome of a task's session. */
@@ -706,7 +706,7 @@ static void count_left(const struct ahead *ahead, uint32_t run)
         bool ended =
             state == TASK_DONE || state == TASK_SKIPPED ||
             state == TASK_CANCELLED ||
-            (state == TASK_FAILED && plan->tasks[ix].settings.optional);
+            (state == TASK_FAILED && plan->tasks[ix].settings->optional);
         course->end->left += ended ? 0 : 1;
     }
 }

@@ -220,7 +220,7 @@ static void begin(struct sim *sim, const struct sched_effect *start)
 /* Whether the task may be retried after an exit code: see `retry: {on}`. */
 static bool is_retried(const struct plan *plan, uint32_t task)
 {
-    uint32_t on = plan->tasks[task].settings.retry_on;
+    uint32_t on = plan->tasks[task].settings->retry_on;
     return on == 0 || (on & PLAN_CAUSE_EXIT) != 0 ||
            plan_reworks_on_failure(plan, &plan->tasks[task]);
 }
@@ -620,7 +620,7 @@ static uint32_t find_stopper(const struct sim *sim)
         const struct sim_left *left = &sim->result->left[ix];
         const struct plan_task *task = &sim->plan->tasks[left->task];
         if (left->state == TASK_PARKED &&
-            task->settings.on_failure == PLAN_ON_FAILURE_STOP) {
+            task->settings->on_failure == PLAN_ON_FAILURE_STOP) {
             return left->task;
         }
     }

@@ -317,7 +317,7 @@ static bool is_met(const struct world_run *run, uint32_t need, uint32_t on)
                                run->tasks[need].parked != SCHED_PARKED_BLOCKED);
     switch ((enum plan_on)on) {
     case PLAN_ON_DONE:
-        return done || (run->plan->tasks[need].settings.optional &&
+        return done || (run->plan->tasks[need].settings->optional &&
                         (skipped || failed));
     case PLAN_ON_FAILED:
         return given_up;
@@ -555,7 +555,7 @@ static void check_needs(struct world *world,
                         task_name(world, session->run, need));
         }
         if (run->tasks[need].done_count == 0 && t->ons[n] == PLAN_ON_DONE &&
-            !run->plan->tasks[need].settings.optional) {
+            !run->plan->tasks[need].settings->optional) {
             world_fault(world,
                         "%s runs before %s is done",
                         t->id,
@@ -830,7 +830,7 @@ void world_check_end(struct world *world)
         const struct world_run *run = &world->runs[ix];
         for (uint32_t n = 0; n < run->task_count; n++) {
             const char *state = run->tasks[n].state;
-            bool optional = run->plan->tasks[n].settings.optional;
+            bool optional = run->plan->tasks[n].settings->optional;
             /* A cancelled run permits no retry, and an optional task needs
              * none. */
             bool final =

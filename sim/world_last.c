@@ -62,7 +62,8 @@ void world_last_check_claim(struct world *world, uint32_t run_ix, uint32_t last)
 bool world_last_aborts(const struct world_run *run)
 {
     for (uint32_t ix = 0; ix < run->plan->task_count; ix++) {
-        if (run->plan->tasks[ix].settings.on_failure == PLAN_ON_FAILURE_ABORT) {
+        if (run->plan->tasks[ix].settings->on_failure ==
+            PLAN_ON_FAILURE_ABORT) {
             return true;
         }
     }

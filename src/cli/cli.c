@@ -648,20 +648,3 @@ int cli_find_store(const struct cli_line *line, struct store_place *out)
     enum err err = store_place_find(out, line->wanted.store, false, &diag);
     return err == ERR_OK ? CLI_OK : cli_fail_store(line->command, err, &diag);
 }
-
-int cli_show(const struct cli_line *line, cli_show_fn fn)
-{
-    struct glance glance;
-    struct diag diag = {0};
-    struct strbuf out = {0};
-    enum err err = glance_take(&glance, &line->wanted, &diag);
-    int code;
-    if (err == ERR_OK) {
-        fn(&out, &glance, &line->wanted);
-        code = cli_print(&out);
-    } else {
-        code = cli_fail_store(line->command, err, &diag);
-    }
-    glance_release(&glance);
-    return code;
-}

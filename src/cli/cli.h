@@ -294,7 +294,8 @@ int cli_print(struct strbuf *out);
  * return the exit code. Release *out in any case. */
 int cli_find_store(const struct cli_line *line, struct store_place *out);
 
-/* Read the store and print the output of `fn`, or an error; the exit code. */
+/* cli/show.c: print the output of `fn`, which the scheduler makes, or which is
+ * made of the store, or an error; return the exit code. */
 typedef void (*cli_show_fn)(struct strbuf *out,
                             const struct glance *glance,
                             const struct glance_options *options);

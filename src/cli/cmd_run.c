@@ -19,6 +19,7 @@
 #include "cli/preview.h"
 #include "cli/reading.h"
 #include "cli/run_end.h"
+#include "cli/show.h"
 #include "cli/take_over.h"
 #include "engine/loop.h"
 #include "engine/request.h"
@@ -28,7 +29,6 @@
 #include "view/client.h"
 #include "view/lines.h"
 #include "view/past.h"
-#include "view/session_look.h"
 #include "view/summary.h"
 #include "work/owner.h"
 #include "work/workers.h"
@@ -248,6 +248,11 @@ static void on_answer(void *ctx, const char *json)
             say(run, strbuf_text(&text));
         }
         strbuf_release(&text);
+        if (!run->update && !run->doubtful) {
+            mem_free(run->file.text); /* the run has it */
+            run->file.text = NULL;
+            run->file.bytes = 0;
+        }
     }
     (void)malloc_trim(0); /* parsing needs more memory than the plan */
     if (run->failed != ERR_OK || run->past) {
@@ -332,21 +337,6 @@ static void on_signal(void *ctx, int number)
     }
 }
 
-/* Pass the parsed plan on, so that the scheduler need not parse it again. */
-static void offer_plan(struct run *run)
-{
-    struct plan_source source = {
-        .file = run->file.path,
-        .text = run->file.text,
-        .len = run->file.bytes,
-        .processors = cli_processors(),
-    };
-    if (run->plan != NULL) {
-        engine_offer_plan(loop_engine(run->loop), run->plan, &source);
-        run->plan = NULL;
-    }
-}
-
 static enum err schedule(struct run *run, uint64_t epoch)
 {
     struct engine_update update = {
@@ -360,13 +350,24 @@ static enum err schedule(struct run *run, uint64_t epoch)
         .place = &run->place,
         .epoch = epoch,
         .update = run->update ? &update : NULL,
+        .offered_take = run->id == NULL ? run->plan : NULL,
+        .offered_source =
+            {
+                .file = run->file.path,
+                .text = run->file.text,
+                .len = run->file.bytes,
+                .processors = cli_processors(),
+            },
         .ctx = run,
         .event = on_event,
         .answer = on_answer,
         .pass = on_pass,
         .signal = on_signal,
-        .look = session_look,
+        .look = show_look,
     };
+    if (run->id == NULL) {
+        run->plan = NULL;
+    }
     enum err err = loop_open(&run->loop, &loop_options, &run->diag);
     strbuf_release(&update.diff); /* already shown */
     if (err == ERR_CONFLICT || err == ERR_NOT_FOUND || err == ERR_INVALID) {
@@ -375,7 +376,6 @@ static enum err schedule(struct run *run, uint64_t epoch)
     if (err == ERR_OK) {
         if (run->id == NULL) {
             struct strbuf json = {0};
-            offer_plan(run);
             add_submit(&json, run);
             loop_request(run->loop, strbuf_text(&json));
             strbuf_release(&json);

@@ -9,8 +9,8 @@
 #include "base/invariant.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/show.h"
 #include "engine/loop.h"
-#include "view/session_look.h"
 #include "work/owner.h"
 
 #include <fcntl.h>
@@ -134,7 +134,7 @@ static enum err schedule(struct args *args,
         .ctx = args,
         .pass = on_pass,
         .signal = on_signal,
-        .look = session_look,
+        .look = show_look,
     };
     say("this process is the scheduler");
     enum err err = loop_open(&args->loop, &options, diag);

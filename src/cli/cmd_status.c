@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/plain.h"
 #include "cli/cli.h"
+#include "cli/show.h"
 #include "view/glance.h"
 #include "view/labels.h"
 #include "view/lines.h"
@@ -375,25 +376,35 @@ add_run(struct strbuf *out, const struct glance *glance, const char *id)
 
 /* --- command ------------------------------------------------------------ */
 
-static void add_text(struct strbuf *out,
-                     const struct glance *glance,
-                     const struct glance_options *options)
+/* Whether a run is shown. A scheduler may still have finished ones. */
+static bool is_shown(const struct glance_options *options,
+                     const struct engine_run_view *run)
+{
+    return glance_is_meant(options, run) &&
+           (!run->finished || options->finished || options->run != NULL);
+}
+
+void cmd_status_add(struct strbuf *out,
+                    const struct glance *glance,
+                    const struct glance_options *options)
 {
     struct engine *engine = glance->view.engine;
+    uint32_t count = 0;
     strbuf_addf(out, "store: %s\n", glance->place.shown);
     add_scheduler(out, &glance->view);
     usage_add_override(out, engine);
     usage_add_stopped(out, engine);
-    if (engine_run_count(engine) == 0) {
+    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
+        struct engine_run_view view = engine_run(engine, ix);
+        if (is_shown(options, &view)) {
+            add_run(out, glance, view.id);
+            count++;
+        }
+    }
+    if (count == 0) {
         strbuf_adds(
             out,
             "\nno unfinished run; 'sluice status --all' lists finished ones\n");
-    }
-    for (uint32_t ix = 0; ix < engine_run_count(engine); ix++) {
-        struct engine_run_view view = engine_run(engine, ix);
-        if (glance_is_meant(options, &view)) {
-            add_run(out, glance, view.id);
-        }
     }
 }
 
@@ -403,7 +414,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     int code = cli_parse(&line, command, argc, argv);
     line.wanted.forecast = true;
     return code == CLI_END
-               ? cli_show(&line, line.json ? model_add_json : add_text)
+               ? cli_show(&line, line.json ? model_add_json : cmd_status_add)
                : code;
 }
 

@@ -162,7 +162,7 @@ static bool is_allowed(const struct plan *plan, const struct sim_left *left)
 {
     return left->last || left->state == TASK_SKIPPED ||
            (left->state == TASK_FAILED &&
-            plan->tasks[left->task].settings.optional);
+            plan->tasks[left->task].settings->optional);
 }
 
 bool results_finished(const struct plan *plan, const struct sim_result *result)

@@ -211,7 +211,7 @@ static void find_agents(struct plan_errors *warnings, const struct plan *plan)
             checked[task->agent] = true;
             check_agent(warnings,
                         agent,
-                        task->settings.sandbox != NULL,
+                        task->settings->sandbox != NULL,
                         agent->mark.line > 0 ? agent->mark : task->mark);
         }
     }
@@ -495,7 +495,7 @@ static void check_sandbox(struct plan_errors *found, const struct plan *plan)
 {
     uint32_t first = 0;
     while (first < plan->task_count &&
-           plan->tasks[first].settings.sandbox == NULL) {
+           plan->tasks[first].settings->sandbox == NULL) {
         first++;
     }
     if (first == plan->task_count) {

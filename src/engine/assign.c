@@ -100,9 +100,10 @@ static void add_body(struct making *making)
     const struct plan_group *group =
         task->group != PLAN_NONE ? &making->run->plan->groups[task->group]
                                  : NULL;
-    bool own = group == NULL || task->body != NULL || task->body_file != NULL;
-    const char *body = own ? task->body : group->body;
-    const char *file = own ? task->body_file : group->body_file;
+    bool own = group == NULL || task->words->body != NULL ||
+               task->words->body_file != NULL;
+    const char *body = own ? task->words->body : group->body;
+    const char *file = own ? task->words->body_file : group->body_file;
     if (file != NULL) {
         strbuf_adds(&making->text, "SLUICE_BODY=");
         engine_add_path(&making->text, making->run->folder, file);
@@ -124,7 +125,8 @@ static void add_files(struct making *making)
     if (making->text.len > 0) {
         take_file(making, WORK_MESSAGES, NULL); /* the worker names it */
     }
-    const char *feedback = making->run->tasks[session->task].feedback;
+    const char *feedback =
+        runs_past(&making->run->tasks[session->task])->feedback;
     if (feedback == NULL) {
         set(making, "SLUICE_FEEDBACK", NULL);
     } else {
@@ -221,10 +223,10 @@ static void set_outcome(struct making *making)
 /* Set the data that the last attempt left, and this attempt's deadline. */
 static void set_story(struct making *making)
 {
-    int64_t timeout_ns = making->task->settings.timeout_ns;
+    int64_t timeout_ns = making->task->settings->timeout_ns;
     const struct engine *engine = making->engine;
-    struct carry carry =
-        carry_read(making->run->tasks[making->session->task].carry);
+    struct carry carry = carry_read(
+        runs_past(&making->run->tasks[making->session->task])->carry);
     set(making, "SLUICE_RESUME", carry.resume);
     carry_release(&carry);
     if (timeout_ns == PLAN_UNSET || timeout_ns == PLAN_UNLIMITED) {
@@ -363,8 +365,8 @@ static uint32_t round_of(const struct engine *engine,
                          const struct session *session)
 {
     const struct plan *plan = engine->runs[session->run].plan;
-    struct carry carry =
-        carry_read(engine->runs[session->run].tasks[session->task].carry);
+    const struct engine_run *r = &engine->runs[session->run];
+    struct carry carry = carry_read(runs_past(&r->tasks[session->task])->carry);
     uint32_t round = (uint32_t)carry.since;
     carry_release(&carry);
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
@@ -417,7 +419,7 @@ static struct work_git git_of(struct making *making)
         .update = repo->sync,
         .writes = writes,
         .pristine = plan_has_role(plan, task, PLAN_ROLE_GATE),
-        .allow_empty = task->settings.allow_empty,
+        .allow_empty = task->settings->allow_empty,
         .round = writes ? round_of(making->engine, making->session) : 0,
         .gate = repo->gate,
         .gate_retry = repo->gate_retry,
@@ -428,7 +430,7 @@ static struct work_git git_of(struct making *making)
         .copy = paths_of(&repo->copy),
         .remote_keep = repo->remote_keep,
         .fetch = repo->fetch,
-        .once = task->prepare_once,
+        .once = task->settings->prepare_once,
         .members = members,
         .member_count = making->session->task_count,
         .before = before,
@@ -458,7 +460,7 @@ static const char *const *resolve_all(struct making *making,
 
 static struct work_sandbox sandbox_of(struct making *making)
 {
-    const struct plan_sandbox *sandbox = making->task->settings.sandbox;
+    const struct plan_sandbox *sandbox = making->task->settings->sandbox;
     if (sandbox == NULL) {
         return (struct work_sandbox){0};
     }
@@ -545,14 +547,14 @@ enum err assign_session(struct engine *engine,
     struct work_order order = {
         .id = assign_id(engine, session, name),
         .want = session->refusal != NULL ? WORK_WITHDRAW : session->want,
-        .prepare = task->prepare,
+        .prepare = task->settings->prepare,
         .shell = task->run.shell,
         .argv = (const char *const *)task->run.argv,
         .agent = task->agent != PLAN_NONE,
-        .timeout_ns = time_or_never(task->settings.timeout_ns),
-        .idle_ns = time_or_never(task->settings.idle_timeout_ns),
-        .checkpoint_ns = time_or_never(task->settings.checkpoint_after_ns),
-        .grace_ns = task->settings.grace_ns,
+        .timeout_ns = time_or_never(task->settings->timeout_ns),
+        .idle_ns = time_or_never(task->settings->idle_timeout_ns),
+        .checkpoint_ns = time_or_never(task->settings->checkpoint_after_ns),
+        .grace_ns = task->settings->grace_ns,
     };
     enum err err = ERR_OK;
     if (order.want == WORK_RUN) {

@@ -133,11 +133,11 @@ static void add_story(json_t *brief,
                       const struct engine *engine,
                       const struct session *session)
 {
-    const struct engine_task *task =
-        &engine->runs[session->run].tasks[session->task];
-    struct carry carry = carry_read(task->carry);
-    bool answered = carry.answer != NULL && task->feedback != NULL &&
-                    strcmp(carry.answer, task->feedback) == 0;
+    const struct engine_past *past =
+        runs_past(&engine->runs[session->run].tasks[session->task]);
+    struct carry carry = carry_read(past->carry);
+    bool answered = carry.answer != NULL && past->feedback != NULL &&
+                    strcmp(carry.answer, past->feedback) == 0;
     int64_t left = caps_usd_left(engine, session->run, session->task);
     const struct {
         const char *name;
@@ -148,7 +148,7 @@ static void add_story(json_t *brief,
         {"question", carry.question},
         {"answer", carry.answer},
         {"resume", carry.resume},
-        {"feedback", answered ? NULL : task->feedback},
+        {"feedback", answered ? NULL : past->feedback},
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(members); ix++) {
         (void)json_object_set_new(brief,
@@ -173,7 +173,7 @@ static void add_messages(json_t *brief,
     uint32_t heard = 0;
     for (; next.v != ID_NONE; next = sched_session_next(engine->sched, next)) {
         uint32_t ix = load_plan_task(run->loaded, next);
-        struct carry carry = carry_read(run->tasks[ix].carry);
+        struct carry carry = carry_read(runs_past(&run->tasks[ix])->carry);
         for (uint32_t n = 0; n < carry.message_count; n++) {
             (void)json_array_append_new(
                 list,
@@ -209,9 +209,9 @@ enum err assign_add_brief(const struct engine *engine,
                   assign_is_git(engine, session) &&
                       plan_has_role(plan, task, PLAN_ROLE_IMPLEMENT),
                   "prompt",
-                  text_of(task->prompt),
+                  text_of(task->settings->prompt),
                   "prompt_file",
-                  path_of(run, task->prompt_file),
+                  path_of(run, task->settings->prompt_file),
                   "tasks",
                   tasks_of(engine, session));
     add_story(brief, engine, session);

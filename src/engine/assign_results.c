@@ -152,7 +152,7 @@ void assign_outputs(struct assign_outputs *out,
     for (uint32_t ix = 0; ix < sources.count; ix++) {
         uint32_t task = sources.tasks[ix];
         struct task_id id = engine_core_task(engine, session->run, task);
-        const char *stored = run->tasks[task].outputs;
+        const char *stored = runs_past(&run->tasks[task])->outputs;
         if (stored == NULL ||
             sched_task(engine->sched, id).state != TASK_DONE) {
             continue;
@@ -221,7 +221,7 @@ const char *assign_add_failed(struct strbuf *failed,
         bool well =
             (task.state == TASK_DONE && !task.revoked) ||
             task.state == TASK_SKIPPED ||
-            (task.state == TASK_FAILED && plan->tasks[ix].settings.optional);
+            (task.state == TASK_FAILED && plan->tasks[ix].settings->optional);
         good = good && well;
         cancelled = cancelled && (well || task.state == TASK_CANCELLED);
         if (has_given_up(&task) &&

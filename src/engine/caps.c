@@ -62,13 +62,14 @@ int64_t caps_spent(const struct engine *engine, uint32_t run, uint32_t limit)
     const struct plan_limit *l = &r->plan->limits[limit];
     int64_t units = 0;
     for (uint32_t ix = 0; ix < r->task_count; ix++) {
-        if (r->tasks[ix].usd == 0 && r->tasks[ix].tokens == 0) {
+        const struct engine_past *past = runs_past(&r->tasks[ix]);
+        if (past->usd == 0 && past->tokens == 0) {
             continue;
         }
         if (plan_budget_units(r->plan, l, &r->plan->tasks[ix]) > 0) {
             units += l->kind == PLAN_LIMIT_BUDGET_USD
-                         ? (int64_t)(r->tasks[ix].usd * PLAN_USD + 0.5)
-                         : r->tasks[ix].tokens;
+                         ? (int64_t)(past->usd * PLAN_USD + 0.5)
+                         : past->tokens;
         }
     }
     return units;
@@ -88,7 +89,7 @@ spending_of(const struct engine *engine, uint32_t run, uint32_t class_ix)
     struct spending sum = {0};
     for (uint32_t ix = 0; ix < r->task_count; ix++) {
         const struct plan_task *task = &r->plan->tasks[ix];
-        const struct engine_task *t = &r->tasks[ix];
+        const struct engine_past *past = runs_past(&r->tasks[ix]);
         if (task->class_ix != class_ix) {
             continue;
         }
@@ -99,11 +100,11 @@ spending_of(const struct engine *engine, uint32_t run, uint32_t class_ix)
         INVARIANT(view.attempts > 0 || !in_flight);
         uint32_t ended = view.attempts - (in_flight ? 1 : 0);
         /* An agent that was killed has not reported its cost. */
-        if (task->agent == PLAN_NONE || t->usd > 0 || t->tokens > 0) {
+        if (task->agent == PLAN_NONE || past->usd > 0 || past->tokens > 0) {
             sum.sessions += ended;
         }
-        sum.usd += t->usd;
-        sum.tokens += t->tokens;
+        sum.usd += past->usd;
+        sum.tokens += past->tokens;
     }
     return sum;
 }
@@ -308,9 +309,9 @@ void caps_spend(struct engine *engine,
         return;
     }
     INVARIANT(usd >= 0 && tokens >= 0);
-    struct engine_task *t = &engine->runs[run].tasks[task];
-    t->usd += usd;
-    t->tokens += tokens;
+    struct engine_past *past = runs_own_past(&engine->runs[run].tasks[task]);
+    past->usd += usd;
+    past->tokens += tokens;
     engine->runs[run].spent = true;
 }
 
@@ -325,7 +326,7 @@ caps_task_budget(const struct engine *engine, uint32_t run, uint32_t task)
             return r->raises[ix].budget;
         }
     }
-    return r->plan->tasks[task].settings.budget;
+    return r->plan->tasks[task].settings->budget;
 }
 
 bool caps_is_broke(const struct engine *engine,
@@ -334,27 +335,27 @@ bool caps_is_broke(const struct engine *engine,
                    struct strbuf *reason)
 {
     const struct engine_run *r = &engine->runs[run];
-    const struct engine_task *t = &r->tasks[task];
+    const struct engine_past *past = runs_past(&r->tasks[task]);
     struct plan_cost budget = caps_task_budget(engine, run, task);
     struct plan_cost next = plan_expected_cost(r->plan, &r->plan->tasks[task]);
-    int64_t usd = (int64_t)(t->usd * PLAN_USD + 0.5);
+    int64_t usd = (int64_t)(past->usd * PLAN_USD + 0.5);
     if (budget.usd != PLAN_UNSET &&
         (usd >= budget.usd || usd + next.usd > budget.usd)) {
         strbuf_addf(reason,
                     "budget: %.2f of %.2f USD spent, another session is "
                     "expected to cost %.2f",
-                    t->usd,
+                    past->usd,
                     (double)budget.usd / PLAN_USD,
                     (double)next.usd / PLAN_USD);
         return true;
     }
     if (budget.tokens != PLAN_UNSET &&
-        (t->tokens >= budget.tokens ||
-         t->tokens + next.tokens > budget.tokens)) {
+        (past->tokens >= budget.tokens ||
+         past->tokens + next.tokens > budget.tokens)) {
         strbuf_addf(reason,
                     "budget: %lld of %lld tokens spent, another session is "
                     "expected to cost %lld",
-                    (long long)t->tokens,
+                    (long long)past->tokens,
                     (long long)budget.tokens,
                     (long long)next.tokens);
         return true;
@@ -369,7 +370,8 @@ int64_t caps_usd_left(const struct engine *engine, uint32_t run, uint32_t task)
     struct plan_cost budget = caps_task_budget(engine, run, task);
     int64_t left = PLAN_UNSET;
     if (budget.usd != PLAN_UNSET) {
-        left = budget.usd - (int64_t)(r->tasks[task].usd * PLAN_USD + 0.5);
+        left = budget.usd -
+               (int64_t)(runs_past(&r->tasks[task])->usd * PLAN_USD + 0.5);
     }
     for (uint32_t ix = 0; ix < r->plan->limit_count; ix++) {
         const struct plan_limit *limit = &r->plan->limits[ix];

@@ -45,6 +45,8 @@ struct engine *engine_new(const struct engine_options *options)
     engine->wall_ns = options->wall_ns;
     engine->update = options->update;
     engine->spare = options->spare;
+    engine->offered = options->offered_take;
+    engine->offered_source = options->offered_source;
     engine->sched = sched_new();
     engine->load = load_new(engine->sched);
     engine->retry_ns = SCHED_NEVER;
@@ -203,7 +205,7 @@ static bool is_over(const struct engine *engine, uint32_t run)
             sched_task(engine->sched, engine_core_task(engine, run, ix));
         if (task.revoked ||
             (task.state == TASK_FAILED && !view.cancelled && !task.last &&
-             !r->plan->tasks[ix].settings.optional)) {
+             !r->plan->tasks[ix].settings->optional)) {
             return false;
         }
     }

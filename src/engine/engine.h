@@ -35,12 +35,19 @@
 /* The file of a fragment that a session has added: this and its task's id. */
 #define ENGINE_ADDED_BY "added by "
 
-/* A question of a session, about its own run. Strings may be NULL. */
+/* A question of a session, about its own run, or of an operator. Strings may be
+ * NULL. */
 struct engine_look {
-    uint64_t token;   /* of the session */
-    const char *verb; /* "log", "plan", "task" or "why" */
+    uint64_t token; /* of the session; 0: an operator asks */
+    const char
+        *verb; /* "log", "plan", "task" or "why"; "show": an operator's */
     const char *task;
     const char *filter;
+    /* Of an operator: the command whose output is wanted, and its options. */
+    const char *command;
+    const char *run;
+    const char *const *labels;
+    uint32_t label_count;
 };
 
 /* The functions that the engine calls. `ctx` is the world's own. */
@@ -74,8 +81,8 @@ struct engine_world {
     void (*forget)(void *ctx, const struct work_id *id);
     /* A request is applied and durable: its answer, a JSON object. */
     void (*answer)(void *ctx, uint64_t request, const char *json);
-    /* Append the answer to a question of a session, between two passes. NULL:
-     * sessions cannot ask. */
+    /* Append the answer to a question, between two passes. NULL: nobody can
+     * ask. */
     enum err (*look)(void *ctx,
                      const struct engine_look *look,
                      struct strbuf *out,
@@ -113,21 +120,19 @@ struct engine_options {
      * texts again. Free it before the new engine.
      */
     struct engine *spare;
+    /*
+     * NULL, or a plan that was read from `offered_source`: loading a run with
+     * this text, or submitting it, takes the plan instead of reading the text
+     * again. The strings are borrowed until a run was submitted or continued.
+     */
+    struct plan *offered_take;
+    struct plan_source offered_source;
 };
 
 struct engine;
 
 /* Create an engine without runs; free it with engine_free(). */
 struct engine *engine_new(const struct engine_options *options);
-
-/*
- * Give the engine a plan that was read from `source`, whose strings are
- * borrowed as long as the engine lives: submitting the same source takes this
- * plan instead of reading it again.
- */
-void engine_offer_plan(struct engine *engine,
-                       struct plan *plan_take,
-                       const struct plan_source *source);
 
 /*
  * Reject a plan that can be simulated, but not run: a merge outside a

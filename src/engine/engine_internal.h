@@ -51,19 +51,24 @@ struct session {
     char nonce[ATTEMPT_NONCE_BYTES];
 };
 
-/* The engine's data about a task, besides the core's. */
-struct engine_task {
-    uint32_t number;      /* of its last attempt */
-    uint32_t told_number; /* ... in its last event */
-    uint8_t told;     /* state in its last event; TASK_STATE_COUNT: none yet */
-    bool known;       /* its row is in the store, or in a batch */
-    uint64_t version; /* of its row */
+/* What the attempts of a task, and operators, have left. */
+struct engine_past {
     char *reason;
     char *feedback;
     char *carry;   /* see carry.h; NULL: none yet */
     char *outputs; /* for its dependents, a JSON object; NULL: none */
     double usd;    /* cost of all its attempts */
     int64_t tokens;
+};
+
+/* The engine's data about a task, besides the core's. */
+struct engine_task {
+    uint32_t number;      /* of its last attempt */
+    uint32_t told_number; /* ... in its last event */
+    uint64_t version;     /* of its row */
+    uint8_t told; /* state in its last event; TASK_STATE_COUNT: none yet */
+    bool known;   /* its row is in the store, or in a batch */
+    struct engine_past *past; /* see runs_past(); NULL: nothing */
 };
 
 /* A limit that an operator changed. */
@@ -313,7 +318,7 @@ struct engine {
                                 the times of plans were loaded */
     struct store_info info;
     struct engine *spare; /* see struct engine_options; NULL: none */
-    struct plan *offered; /* see engine_offer_plan(); NULL: none */
+    struct plan *offered; /* see struct engine_options; NULL: none */
     struct plan_source offered_source;
     uint64_t version; /* of the last task row */
 
@@ -537,7 +542,12 @@ void gates_release(struct engine *engine);
 
 /* runs.c: add a run, or tasks to a run. */
 struct engine_run *runs_add(struct engine *engine);
+/* What is known of a task's attempts: to read; to change. Never NULL. */
+const struct engine_past *runs_past(const struct engine_task *task);
+struct engine_past *runs_own_past(struct engine_task *task);
 enum err runs_read_plan(struct engine_run *run, struct diag *diag);
+/* Take the offered plan if it is that of the run; else false. */
+bool runs_take_offered(struct engine *engine, struct engine_run *run);
 /* Add the file, text and key of a fragment. */
 enum err runs_add_fragment(struct engine_run *run,
                            const struct store_fragment *fragment,

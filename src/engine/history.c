@@ -185,7 +185,7 @@ void history_note(struct engine *engine, const struct history_end *end)
             .outcome = outcome,
             .took_ns =
                 has_duration(outcome) ? length * expected_ns(run->plan, ix) : 0,
-            .own_ns = task->settings.estimate_ns,
+            .own_ns = task->settings->estimate_ns,
             .reworks = plan_reworks_on_failure(run->plan, task),
         };
         for (uint32_t level = 0;

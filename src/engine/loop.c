@@ -534,7 +534,10 @@ static enum err open_engine(struct loop *loop, struct diag *diag)
         .secret = &loop->secret,
         .seed = seed,
         .update = loop->options.update,
+        .offered_take = loop->options.offered_take,
+        .offered_source = loop->options.offered_source,
     });
+    loop->options.offered_take = NULL;
     err = engine_load(loop->engine, loop->options.store, NULL, diag);
     if (err == ERR_OK && !loop->options.requests_only) {
         struct site site;
@@ -714,6 +717,7 @@ enum err loop_open(struct loop **out,
     raise_files(loop);
     enum err err = open_uv(loop, diag);
     if (err != ERR_OK) {
+        plan_free(options->offered_take);
         mem_free(loop);
         return err;
     }
@@ -760,6 +764,7 @@ void loop_close(struct loop *loop)
     turns_free(loop->turns);
     roster_free(loop->roster);
     engine_free(loop->engine);
+    plan_free(loop->options.offered_take);
     mem_free(loop);
 }
 

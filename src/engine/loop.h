@@ -19,7 +19,10 @@ struct loop_options {
     const char *shim; /* NULL: found by exec_open() */
     /* Apply requests only: start nothing, adopt nothing. */
     bool requests_only;
-    struct engine_update *update; /* NULL, or see struct engine_options */
+    /* See struct engine_options; each may be NULL. */
+    struct engine_update *update;
+    struct plan *offered_take;
+    struct plan_source offered_source;
     void *ctx;
     /* Each may be NULL. An event is durable; a request given by loop_request()
      * is answered; a pass is done, or a second has passed; a signal came. */
@@ -27,7 +30,7 @@ struct loop_options {
     void (*answer)(void *ctx, const char *json);
     void (*pass)(void *ctx);
     void (*signal)(void *ctx, int number);
-    /* Answer a question of a session. NULL: sessions cannot ask. */
+    /* Answer a question. NULL: nobody can ask. */
     enum err (*look)(struct engine *engine,
                      const struct store_place *place,
                      const struct engine_look *look,

@@ -70,7 +70,7 @@ enum err messages_tell(struct engine *engine,
     if (session == NULL) {
         return refuse(engine, name, id, diag);
     }
-    struct engine_task *told = &engine->runs[run].tasks[task];
+    struct engine_past *told = runs_own_past(&engine->runs[run].tasks[task]);
     if (carry_tell(&told->carry, session->token, text) != ERR_OK) {
         return diag_set(diag,
                         ERR_LIMIT,
@@ -93,7 +93,7 @@ uint32_t messages_add(struct strbuf *out,
     uint32_t fresh = 0;
     for (; next.v != ID_NONE; next = sched_session_next(engine->sched, next)) {
         uint32_t ix = load_plan_task(run->loaded, next);
-        struct carry carry = carry_read(run->tasks[ix].carry);
+        struct carry carry = carry_read(runs_past(&run->tasks[ix])->carry);
         for (uint32_t n = 0; n < carry.message_count; n++) {
             uint64_t token;
             strbuf_addf(out, "%s\n", carry_message(&carry, n, &token));

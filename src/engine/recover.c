@@ -161,7 +161,8 @@ static enum err load_text(struct loading *loading,
     INVARIANT(!loading->texts_read);
     run->text = mem_strndup(row->text, row->text_bytes);
     run->text_bytes = row->text_bytes;
-    if (!take_spare(loading->engine, run) &&
+    if (!runs_take_offered(loading->engine, run) &&
+        !take_spare(loading->engine, run) &&
         runs_read_plan(run, &diag) != ERR_OK) {
         return diag_set(loading->diag,
                         ERR_CORRUPT,
@@ -429,13 +430,37 @@ static void park_unknown(struct engine_task *task,
     strbuf_addf(&reason,
                 "unknown state \"%s\" in the store: retry, skip or cancel it",
                 state);
-    mem_set_text(&task->reason, strbuf_text(&reason));
+    mem_set_text(&runs_own_past(task)->reason, strbuf_text(&reason));
     strbuf_release(&reason);
     INVARIANT(task->known); /* it has a row, so its state is logged */
     record->state = TASK_PARKED;
     record->parked = SCHED_PARKED_BLOCKED;
     record->flags = 0;
     task->told = TASK_STATE_COUNT;
+}
+
+static void take_past(struct engine_task *task, const struct store_task *row)
+{
+    const char *const texts[] = {
+        row->reason,
+        row->feedback,
+        row->carry,
+        row->outputs,
+    };
+    bool any = row->usd != 0 || row->tokens != 0;
+    for (size_t ix = 0; ix < ARRAY_COUNT(texts); ix++) {
+        any = any || texts[ix] != NULL;
+    }
+    if (any) {
+        *runs_own_past(task) = (struct engine_past){
+            .reason = mem_strdup(row->reason),
+            .feedback = mem_strdup(row->feedback),
+            .carry = mem_strdup(row->carry),
+            .outputs = mem_strdup(row->outputs),
+            .usd = row->usd,
+            .tokens = row->tokens,
+        };
+    }
 }
 
 static enum err on_task(void *ctx, const struct store_task *row)
@@ -470,12 +495,7 @@ static enum err on_task(void *ctx, const struct store_task *row)
     task->told_number = row->number;
     task->version = row->version;
     task->known = true;
-    task->reason = mem_strdup(row->reason);
-    task->feedback = mem_strdup(row->feedback);
-    task->carry = mem_strdup(row->carry);
-    task->outputs = mem_strdup(row->outputs);
-    task->usd = row->usd;
-    task->tokens = row->tokens;
+    take_past(task, row);
     if (read_state(row->state, &record->state)) {
         task->told = (uint8_t)record->state;
     } else {

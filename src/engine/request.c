@@ -49,6 +49,7 @@ static const struct {
     {"resume", request_do_resume, false},
     {"retry", request_do_retry, false},
     {"rework", request_do_rework, true},
+    {"show", request_do_show, false},
     {"skip", request_do_skip, true},
     {"submit", request_do_submit, false},
     {"tell", request_do_tell, true},

@@ -30,6 +30,8 @@
  *   {"verb": "drain"}
  *   {"verb": "prune", "number": N, "part": "events"|"tasks"|"run", "first": A,
  *    "last": B}   rows of a finished run; see struct store_prune
+ *   {"verb": "show", "command": "status", "run": R, "labels": [L...]}   what
+ *    the command prints; it changes nothing, and is not stored
  *   {"verb": "ping"}
  *
  * "run" is optional if only one run is unfinished, or if only one has a task of

@@ -63,6 +63,11 @@ enum err request_find_key(struct request *request,
                           const char *text,
                           bool *out);
 
+/* request_show.c */
+enum err request_do_show(struct request *request);
+/* Have the world answer a question. */
+enum err request_look(struct request *request, const struct engine_look *look);
+
 /* request_limits.c */
 enum err request_do_budget(struct request *request);
 enum err request_do_cap(struct request *request);

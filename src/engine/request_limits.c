@@ -329,11 +329,11 @@ static enum err set_task_budget(struct request *request,
     budget.tokens =
         amount->tokens != PLAN_UNSET ? amount->tokens : budget.tokens;
     caps_raise(engine, run, task, &budget);
-    const struct engine_task *t = &engine->runs[run].tasks[task];
+    const struct engine_past *past = runs_past(&engine->runs[run].tasks[task]);
     struct task_id id = engine_core_task(engine, run, task);
     struct strbuf reason = {0};
     if (sched_task(engine->sched, id).state == TASK_PARKED &&
-        carry_lack(t->carry, t->reason) == OUTCOME_LACKS_MONEY &&
+        carry_lack(past->carry, past->reason) == OUTCOME_LACKS_MONEY &&
         !caps_is_broke(engine, run, task, &reason)) {
         enum err err =
             engine_apply(engine,

@@ -89,21 +89,13 @@ enum err request_identify(struct request *request)
 
 static enum err do_look(struct request *request)
 {
-    const struct engine *engine = request->engine;
-    request->silent = true;
-    if (engine->world->look == NULL) {
-        return diag_set(&request->diag, ERR_UNAVAILABLE, "not available here");
-    }
     struct engine_look look = {
         .token = request->session->token,
         .verb = request->verb,
         .task = request_text(request, "task"),
         .filter = request_text(request, "filter"),
     };
-    return engine->world->look(engine->ctx,
-                               &look,
-                               &request->text,
-                               &request->diag);
+    return request_look(request, &look);
 }
 
 /* --- changing ----------------------------------------------------------- */

@@ -347,9 +347,9 @@ static enum err apply(struct request *request, const struct order *order)
 static void
 hand_over(struct engine *engine, uint32_t run, uint32_t task, const char *text)
 {
-    struct engine_task *t = &engine->runs[run].tasks[task];
-    mem_set_text(&t->feedback, text);
-    carry_answer(&t->carry, text);
+    struct engine_past *past = runs_own_past(&engine->runs[run].tasks[task]);
+    mem_set_text(&past->feedback, text);
+    carry_answer(&past->carry, text);
 }
 
 /* Whether an approval would let the task start. */
@@ -708,11 +708,11 @@ static enum err add_feedback(struct request *request,
                              const char *text)
 {
     struct engine_run *r = &request->engine->runs[run];
-    struct engine_task *t = &r->tasks[task];
+    struct engine_past *past = runs_own_past(&r->tasks[task]);
     const char *name = r->plan->tasks[task].id;
     struct strbuf all = {0};
-    if (t->feedback != NULL) {
-        strbuf_addf(&all, "%s\n", t->feedback);
+    if (past->feedback != NULL) {
+        strbuf_addf(&all, "%s\n", past->feedback);
     }
     strbuf_adds(&all, text);
     if (all.len > FEEDBACK_BYTES_MAX) {
@@ -724,7 +724,7 @@ static enum err add_feedback(struct request *request,
                         name,
                         FEEDBACK_BYTES_MAX);
     }
-    mem_set_text(&t->feedback, strbuf_text(&all));
+    mem_set_text(&past->feedback, strbuf_text(&all));
     strbuf_release(&all);
     rows_set_task(request->engine, run, task);
     strbuf_addf(&request->text, "%s gets the text when it starts", name);
@@ -749,17 +749,17 @@ static enum err send_back(struct request *request,
         .what = "rework",
         .done = "will be retried with the text",
     };
-    struct engine_task *t = &request->engine->runs[run].tasks[task];
-    const struct plan_task *plan =
-        &request->engine->runs[run].plan->tasks[task];
+    const struct engine_run *r = &request->engine->runs[run];
+    struct engine_past *past = runs_own_past(&r->tasks[task]);
+    const struct plan_task *plan = &r->plan->tasks[task];
     struct sched_task view = view_of(request->engine, run, task);
     enum err err = ERR_CONFLICT;
     switch (view.state) {
     case TASK_DONE:
         err = rerun(request, run, task, &order);
         if (err == ERR_OK) {
-            mem_set_text(&t->feedback, text);
-            carry_send_back_since(&t->carry, view.token);
+            mem_set_text(&past->feedback, text);
+            carry_send_back_since(&past->carry, view.token);
         }
         return err;
     case TASK_PARKED:

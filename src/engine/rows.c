@@ -168,7 +168,7 @@ static void tell_task(struct engine *engine,
         .as.task.from = task->told,
         .as.task.to = record->state,
         .as.task.attempt = task->number,
-        .as.task.reason = task->reason,
+        .as.task.reason = runs_past(task)->reason,
         .as.task.waits = record->state == TASK_READY &&
                                  (record->flags & SCHED_RECORD_UNAPPROVED) != 0
                              ? "approval"
@@ -194,12 +194,13 @@ void rows_set_task(struct engine *engine, uint32_t run, uint32_t ix)
     struct engine_task *task = &r->tasks[ix];
     struct sched_record record =
         sched_record(engine->sched, engine_core_task(engine, run, ix));
-    if (record.state == TASK_DONE || record.state == TASK_STARTING) {
-        mem_free(task->reason);
-        task->reason = NULL;
+    if (runs_past(task)->reason != NULL &&
+        (record.state == TASK_DONE || record.state == TASK_STARTING)) {
+        mem_set_text(&runs_own_past(task)->reason, NULL);
     }
     INVARIANT(record.state != TASK_RUNNING || record.token != 0);
     INVARIANT(record.leader == ID_NONE || record.token != 0);
+    const struct engine_past *past = runs_past(task);
     task->version = ++engine->version;
     task->known = true;
     struct store_change change = {
@@ -227,12 +228,12 @@ void rows_set_task(struct engine *engine, uint32_t run, uint32_t ix)
                 .reworks = record.reworks,
                 .checkpoints = record.checkpoints,
                 .cause = plan_index(r, record.cause),
-                .reason = task->reason,
-                .feedback = task->feedback,
-                .carry = task->carry,
-                .outputs = task->outputs,
-                .usd = task->usd,
-                .tokens = task->tokens,
+                .reason = past->reason,
+                .feedback = past->feedback,
+                .carry = past->carry,
+                .outputs = past->outputs,
+                .usd = past->usd,
+                .tokens = past->tokens,
             },
     };
     add(engine, &change);
@@ -261,7 +262,7 @@ static struct store_attempt row_of_session(const struct engine *engine,
         .code = -1,
         .confined = engine->runs[session->run]
                         .plan->tasks[session->task]
-                        .settings.sandbox != NULL,
+                        .settings->sandbox != NULL,
     };
     mark_put(&session->mark, &row);
     memcpy(row.nonce, session->nonce, sizeof(row.nonce));

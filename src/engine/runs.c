@@ -22,13 +22,35 @@ static void release_fragment(struct engine_fragment *fragment)
     mem_free(fragment->text);
 }
 
+static void release_past(struct engine_past *past)
+{
+    if (past != NULL) {
+        mem_free(past->reason);
+        mem_free(past->feedback);
+        mem_free(past->carry);
+        mem_free(past->outputs);
+        mem_free(past);
+    }
+}
+
+const struct engine_past *runs_past(const struct engine_task *task)
+{
+    static const struct engine_past none = {0};
+    return task->past != NULL ? task->past : &none;
+}
+
+struct engine_past *runs_own_past(struct engine_task *task)
+{
+    if (task->past == NULL) {
+        task->past = mem_zalloc(1, sizeof(*task->past));
+    }
+    return task->past;
+}
+
 void runs_release(struct engine_run *run)
 {
     for (uint32_t ix = 0; ix < run->task_count; ix++) {
-        mem_free(run->tasks[ix].reason);
-        mem_free(run->tasks[ix].feedback);
-        mem_free(run->tasks[ix].carry);
-        mem_free(run->tasks[ix].outputs);
+        release_past(run->tasks[ix].past);
     }
     mem_free(run->tasks);
     mem_free(run->limits);
@@ -115,17 +137,7 @@ static void
 bound_added(struct plan *plan, uint32_t first, uint32_t end, uint32_t adder)
 {
     for (uint32_t ix = first; adder != PLAN_NONE && ix < end; ix++) {
-        const struct plan_settings *most = &plan->tasks[adder].settings;
-        struct plan_settings *own = &plan->tasks[ix].settings;
-        if (own->add_max > most->add_max) {
-            own->add_max = most->add_max;
-        }
-        if (own->add_depth > most->add_depth) {
-            own->add_depth = most->add_depth;
-        }
-        if (most->sandbox != NULL && most->sandbox->on) {
-            own->sandbox = most->sandbox;
-        }
+        plan_bound_task(plan, ix, adder);
     }
 }
 
@@ -382,7 +394,7 @@ enum err runs_add_by_session(struct engine *engine,
     struct engine_run *run = &engine->runs[ix];
     INVARIANT(task < run->task_count);
     INVARIANT(run->plan->task_count == run->task_count);
-    const struct plan_settings settings = run->plan->tasks[task].settings;
+    const struct plan_settings settings = *run->plan->tasks[task].settings;
     uint32_t before = run->plan->task_count;
     uint32_t earlier = added_by(run, task);
     if (depth_of(run, task) >= settings.add_depth) {
@@ -545,6 +557,23 @@ static uint32_t find_continued(const struct engine *engine,
     return finished;
 }
 
+/* The run that a submission continues whose text is that of the run, so that it
+ * need not be read; STORE_NONE: read it, it may continue another run. */
+static uint32_t find_same(const struct engine *engine,
+                          const struct runs_submission *submission)
+{
+    for (uint32_t ix = engine->run_count; ix > 0; ix--) {
+        const struct engine_run *run = &engine->runs[ix - 1];
+        if (run->finished || strcmp(run->folder, submission->folder) != 0) {
+            continue;
+        }
+        bool same = !submission->anew && submission->not_before_ns <= 0 &&
+                    strcmp(run->text, submission->text) == 0;
+        return same ? ix - 1 : STORE_NONE;
+    }
+    return STORE_NONE;
+}
+
 enum err engine_check(const struct plan *plan,
                       struct plan_mark *mark_out,
                       struct diag *diag)
@@ -569,29 +598,20 @@ enum err engine_check(const struct plan *plan,
     return ERR_OK;
 }
 
-void engine_offer_plan(struct engine *engine,
-                       struct plan *plan_take,
-                       const struct plan_source *source)
-{
-    INVARIANT(engine->offered == NULL && plan_take != NULL);
-    engine->offered = plan_take;
-    engine->offered_source = *source;
-}
-
-/* Take the offered plan if it is the run's; else NULL. */
-static struct plan *take_offered(struct engine *engine,
-                                 const struct engine_run *run)
+bool runs_take_offered(struct engine *engine, struct engine_run *run)
 {
     const struct plan_source *source = &engine->offered_source;
-    struct plan *plan = engine->offered;
-    if (plan == NULL || source->processors != run->processors ||
+    INVARIANT(run->plan == NULL);
+    if (engine->offered == NULL || source->processors != run->processors ||
+        run->rules < PLAN_RULES || !run->base_gates ||
         strcmp(source->file, run->file) != 0 ||
         source->len != run->text_bytes ||
         memcmp(source->text, run->text, source->len) != 0) {
-        return NULL;
+        return false;
     }
+    run->plan = engine->offered;
     engine->offered = NULL;
-    return plan;
+    return true;
 }
 
 /* Return the rules for reading a plan: those of the unfinished run that it
@@ -625,8 +645,8 @@ static enum err prepare(struct engine *engine,
     run->worker = mem_strdup(submission->worker);
     run->rules = rules_of(engine, submission);
     run->base_gates = true;
-    run->plan = take_offered(engine, run);
-    enum err err = run->plan != NULL ? ERR_OK : runs_read_plan(run, diag);
+    enum err err =
+        runs_take_offered(engine, run) ? ERR_OK : runs_read_plan(run, diag);
     if (err == ERR_OK) {
         struct plan_mark mark;
         struct diag why = {0};
@@ -725,7 +745,13 @@ enum err runs_submit(struct engine *engine,
                      struct diag *diag)
 {
     struct engine_run made = {0};
-    *continued_out = false;
+    *out = find_same(engine, submission);
+    *continued_out = *out != STORE_NONE;
+    if (*continued_out) {
+        plan_free(engine->offered);
+        engine->offered = NULL;
+        return ERR_OK;
+    }
     enum err err = prepare(engine, &made, submission, diag);
     if (err != ERR_OK) {
         goto out;

@@ -199,7 +199,8 @@ static void pass_feedback(struct engine *engine,
     bool told =
         said->feedback != NULL || (review && said->outcome == OUTCOME_CHANGES &&
                                    end->result.reason != NULL);
-    struct engine_task *to = &engine->runs[run].tasks[from->rework_to];
+    struct engine_past *to =
+        runs_own_past(&engine->runs[run].tasks[from->rework_to]);
     struct strbuf text = {0};
     struct sched_record record =
         sched_record(engine->sched, engine_core_task(engine, run, task));
@@ -267,20 +268,20 @@ static bool blames_nobody(const struct engine_run *run,
 static void
 keep_feedback(struct engine_run *run, uint32_t ix, const struct said *said)
 {
-    struct engine_task *task = &run->tasks[ix];
+    struct engine_past *past = runs_own_past(&run->tasks[ix]);
     bool implements =
         plan_has_role(run->plan, &run->plan->tasks[ix], PLAN_ROLE_IMPLEMENT);
     if (!implements || said->feedback == NULL ||
-        (task->feedback != NULL &&
-         strstr(task->feedback, said->feedback) != NULL)) {
+        (past->feedback != NULL &&
+         strstr(past->feedback, said->feedback) != NULL)) {
         return;
     }
     struct strbuf text = {0};
-    if (task->feedback != NULL) {
-        strbuf_addf(&text, "%s\n", task->feedback);
+    if (past->feedback != NULL) {
+        strbuf_addf(&text, "%s\n", past->feedback);
     }
     strbuf_adds(&text, said->feedback);
-    mem_set_text(&task->feedback, strbuf_text(&text));
+    mem_set_text(&past->feedback, strbuf_text(&text));
     strbuf_release(&text);
 }
 
@@ -316,7 +317,7 @@ static void check_final(const struct engine_run *run,
                         struct strbuf *words)
 {
     const struct plan_task *task = &run->plan->tasks[ix];
-    uint32_t on = task->settings.retry_on;
+    uint32_t on = task->settings->retry_on;
     struct cause cause = cause_of(&end->found);
     bool fails = said->outcome == OUTCOME_LOST ||
                  (said->outcome == OUTCOME_FAILED &&
@@ -342,9 +343,9 @@ static void note_task(struct engine *engine,
                       const struct said *said)
 {
     struct engine_run *run = &engine->runs[session->run];
-    struct engine_task *task = &run->tasks[ix];
-    mem_set_text(&task->reason, said->reason);
-    carry_end(&task->carry,
+    struct engine_past *past = runs_own_past(&run->tasks[ix]);
+    mem_set_text(&past->reason, said->reason);
+    carry_end(&past->carry,
               &(struct carry_ended){
                   .token = session->token,
                   .verdict = &end->verdict,
@@ -353,9 +354,9 @@ static void note_task(struct engine *engine,
                   .result = &end->result,
               });
     if (said->outcome == OUTCOME_DONE) {
-        mem_set_text(&task->feedback, NULL);
+        mem_set_text(&past->feedback, NULL);
         mem_set_text(
-            &task->outputs,
+            &past->outputs,
             attempt_result_outputs(&end->result, run->plan->tasks[ix].id));
     }
     if (said->outcome == OUTCOME_CHANGES || said->outcome == OUTCOME_FAILED) {
@@ -456,7 +457,8 @@ static void add_reason(struct strbuf *out,
                        const struct end *end,
                        int64_t snooze_ns)
 {
-    const char *own = engine->runs[session->run].tasks[session->task].reason;
+    const char *own =
+        runs_past(&engine->runs[session->run].tasks[session->task])->reason;
     if (session->task_count == 1 && own != NULL) {
         strbuf_adds(out, own);
     } else {

@@ -352,10 +352,10 @@ enum err update_judge(struct engine *engine,
             record.attempts = records[ix].attempts;
             record.token = records[ix].token;
             records[ix] = record;
-            mem_set_text(&run->tasks[ix].reason, REMOVED);
+            mem_set_text(&runs_own_past(&run->tasks[ix])->reason, REMOVED);
         } else if (is && !was) {
             records[ix] = fresh;
-            mem_set_text(&run->tasks[ix].reason, NULL);
+            mem_set_text(&runs_own_past(&run->tasks[ix])->reason, NULL);
         } else if ((records[ix].flags & SCHED_RECORD_CASCADED) != 0) {
             /* It may have new needs: see update_restored(). */
             records[ix].state = TASK_WAITING;

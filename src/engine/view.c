@@ -157,7 +157,7 @@ uint32_t engine_stop_cause(const struct engine *engine, uint32_t run)
         struct sched_task task =
             sched_task(engine->sched, engine_core_task(engine, run, ix));
         if (task.state == TASK_PARKED && task.parked == SCHED_PARKED_FAILED &&
-            r->plan->tasks[ix].settings.on_failure == PLAN_ON_FAILURE_STOP) {
+            r->plan->tasks[ix].settings->on_failure == PLAN_ON_FAILURE_STOP) {
             return ix;
         }
     }
@@ -214,8 +214,9 @@ void engine_task_cost(const struct engine *engine,
 {
     INVARIANT(run < engine->run_count);
     INVARIANT(task < engine->runs[run].task_count);
-    *usd_out = engine->runs[run].tasks[task].usd;
-    *tokens_out = engine->runs[run].tasks[task].tokens;
+    const struct engine_past *past = runs_past(&engine->runs[run].tasks[task]);
+    *usd_out = past->usd;
+    *tokens_out = past->tokens;
 }
 
 int64_t engine_time_ns(const struct engine *engine)
@@ -244,8 +245,8 @@ engine_lack(const struct engine *engine, uint32_t run, uint32_t task)
 {
     INVARIANT(run < engine->run_count);
     INVARIANT(task < engine->runs[run].task_count);
-    const struct engine_task *t = &engine->runs[run].tasks[task];
-    return carry_lack(t->carry, t->reason);
+    const struct engine_past *past = runs_past(&engine->runs[run].tasks[task]);
+    return carry_lack(past->carry, past->reason);
 }
 
 const char *
@@ -253,7 +254,7 @@ engine_reason(const struct engine *engine, uint32_t run, uint32_t task)
 {
     INVARIANT(run < engine->run_count);
     INVARIANT(task < engine->runs[run].task_count);
-    return engine->runs[run].tasks[task].reason;
+    return runs_past(&engine->runs[run].tasks[task])->reason;
 }
 
 const char *
@@ -261,7 +262,7 @@ engine_feedback(const struct engine *engine, uint32_t run, uint32_t task)
 {
     INVARIANT(run < engine->run_count);
     INVARIANT(task < engine->runs[run].task_count);
-    return engine->runs[run].tasks[task].feedback;
+    return runs_past(&engine->runs[run].tasks[task])->feedback;
 }
 
 int64_t

@@ -79,8 +79,8 @@ void page_add_title(struct strbuf *out, const struct page *page, uint32_t task)
 {
     const struct plan *plan =
         engine_plan(page->glance->view.engine, page->model->shown);
-    const char *title = plan->tasks[task].title != NULL
-                            ? plan->tasks[task].title
+    const char *title = plan->tasks[task].words->title != NULL
+                            ? plan->tasks[task].words->title
                             : plan_issue_of(plan, &plan->tasks[task]).title;
     if (title != NULL) {
         strbuf_adds(out, " <span class=\"title\" dir=\"auto\">");

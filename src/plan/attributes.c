@@ -238,7 +238,7 @@ void plan_set_task_attributes(struct plan *plan,
     if (count > own) {
         qsort(list, count, sizeof(list[0]), by_name);
     }
-    task->attribute_count = count;
+    task->attribute_count = (uint16_t)count;
     const struct plan_task *last = task_ix > 0 ? task - 1 : task;
     if (last != task && last->attribute_count == count &&
         memcmp(last->attributes, list, count * sizeof(list[0])) == 0) {

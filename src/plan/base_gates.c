@@ -43,15 +43,20 @@ static void add_task(struct reader *reader, uint32_t repo)
         return;
     }
     task->id = join(plan, plan->repos[repo].name, "/+base");
-    task->title = join(plan, "gate of the base ", plan->repos[repo].base);
+    struct plan_words words = {
+        .title = join(plan, "gate of the base ", plan->repos[repo].base),
+    };
+    plan_set_words(plan, task, &words);
     task->base_gate = true;
     task->class_ix =
         strmap_find(&plan->private->class_names, "gate", strlen("gate"));
     (void)plan_settle_task(plan, task, settings_none());
-    task->prepare = NULL; /* as for the gate of a merge */
-    task->settings.on_failure = PLAN_ON_FAILURE_PARK;
-    task->settings.optional = 1; /* after a skip, merges go on */
-    task->settings.priority = 0; /* starts first: see class_of() of load.c */
+    struct plan_settings own = *task->settings;
+    own.on_failure = PLAN_ON_FAILURE_PARK;
+    own.prepare = NULL; /* as for the gate of a merge */
+    own.optional = 1;   /* after a skip, merges go on */
+    own.priority = 0;   /* starts first: see class_of() of load.c */
+    plan_set_settings(plan, task, &own);
     plan_set_task_attributes(plan, ix, NULL, NULL, 0);
     task->repo = repo;
     (void)plan_enter_id(reader, task->id, plan_target(ix, false), task->mark);

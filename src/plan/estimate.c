@@ -239,7 +239,7 @@ static int64_t duration(double ns)
 static struct length length_of(const struct plan_task *task,
                                const struct levels *levels)
 {
-    int64_t own_ns = task->settings.estimate_ns;
+    int64_t own_ns = task->settings->estimate_ns;
     bool own = own_ns != PLAN_UNSET;
     struct belief belief = believe(levels, own);
     if (belief.weight <= 0 || own_ns == 0) {
@@ -314,7 +314,7 @@ static int64_t first_given(int64_t first, int64_t second)
 struct plan_cost plan_expected_cost(const struct plan *plan,
                                     const struct plan_task *task)
 {
-    const struct plan_cost *own = &task->settings.cost;
+    const struct plan_cost *own = &task->settings->cost;
     const struct plan_cost *known = &plan->classes[task->class_ix].expected;
     return (struct plan_cost){
         .usd = first_given(own->usd, known->usd),

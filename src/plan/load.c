@@ -495,8 +495,8 @@ static struct sched_use *uses_of(struct load_run *run,
 static uint32_t batch_key_of(struct load_run *run, uint32_t ix)
 {
     const struct plan_task *task = &run->plan->tasks[ix];
-    if (task->settings.budget.usd != PLAN_UNSET ||
-        task->settings.budget.tokens != PLAN_UNSET) {
+    if (task->settings->budget.usd != PLAN_UNSET ||
+        task->settings->budget.tokens != PLAN_UNSET) {
         return UINT32_MAX - ix;
     }
     if (run->plan->classes[task->class_ix].batch <= 1) {
@@ -557,7 +557,7 @@ task_spec_of(struct load_run *run, struct arena *arena, uint32_t ix)
         .failure = load_failure(plan, task),
         .rework_to = task->rework_to == PLAN_NONE ? ID_NONE
                                                   : run->tasks[task->rework_to],
-        .priority = task->settings.priority,
+        .priority = task->settings->priority,
         .guard = task->guard == PLAN_NONE ? 0 : run->tasks[task->guard] + 1,
         .not_before_ns = start_of(run, task),
         .scope = task->scope == PLAN_NONE ? 0 : run->scopes[task->scope],

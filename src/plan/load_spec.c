@@ -13,7 +13,7 @@ struct sched_failure_spec load_failure(const struct plan *plan,
         [PLAN_ON_FAILURE_ASK] = SCHED_ASK,
         [PLAN_ON_FAILURE_STOP] = SCHED_STOP,
     };
-    const struct plan_settings *settings = &task->settings;
+    const struct plan_settings *settings = task->settings;
     return (struct sched_failure_spec){
         .retry_max = settings->retry_max,
         .backoff_ns = settings->retry_backoff_ns,
@@ -57,12 +57,12 @@ void load_add_alike(struct strbuf *out, const struct plan_task *task)
 {
     strbuf_addf(out, "batch %u %u", task->repo, task->agent);
     add_word(out, task->run.shell);
-    add_word(out, task->prepare);
-    add_word(out, task->prepare_once ? "once" : NULL);
-    add_word(out, task->prompt);
-    add_word(out, task->prompt_file);
-    add_sandbox(out, task->settings.sandbox);
-    add_word(out, task->settings.worker);
+    add_word(out, task->settings->prepare);
+    add_word(out, task->settings->prepare_once ? "once" : NULL);
+    add_word(out, task->settings->prompt);
+    add_word(out, task->settings->prompt_file);
+    add_sandbox(out, task->settings->sandbox);
+    add_word(out, task->settings->worker);
     for (uint32_t n = 0; task->run.argv != NULL && task->run.argv[n] != NULL;
          n++) {
         add_word(out, task->run.argv[n]);
@@ -74,6 +74,6 @@ const char *load_place(const struct plan *plan,
                        const char *worker)
 {
     bool hub = task->repo != PLAN_NONE && plan->repos[task->repo].url != NULL;
-    return task->settings.worker != NULL || hub ? task->settings.worker
-                                                : worker;
+    return task->settings->worker != NULL || hub ? task->settings->worker
+                                                 : worker;
 }

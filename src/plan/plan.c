@@ -360,7 +360,30 @@ bool plan_read(struct plan **out,
     }
     *out = reader.plan;
     (*out)->old_rules = source->old_rules;
+    graph_release(&reader.plan->private->graph); /* see make_graph() */
     return true;
+}
+
+/* Make the graph again, which few plans need once they are read. */
+static void make_graph(struct plan *plan)
+{
+    struct graph *graph = &plan->private->graph;
+    uint32_t edges = 0;
+    if (graph->node_count == plan->task_count) {
+        return;
+    }
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        edges += plan->tasks[ix].need_count;
+    }
+    graph_release(graph);
+    graph_reserve(graph, plan->task_count, edges);
+    graph_add_nodes(graph, plan->task_count);
+    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
+        const struct plan_task *task = &plan->tasks[ix];
+        for (uint32_t n = 0; n < task->need_count; n++) {
+            graph_add_need_on(graph, ix, task->needs[n], task->ons[n]);
+        }
+    }
 }
 
 static struct plan_counts count_all(const struct plan *plan)
@@ -447,12 +470,14 @@ static void cut_to(struct plan *plan, const struct plan_counts *before)
     private->group_need_count = before->group_needs;
     graph_truncate(&private->graph, before->nodes, before->edges);
     arena_rewind(&private->arena, before->mark);
+    private->kept_count = 0; /* they may have been newer */
 }
 
 bool plan_add(struct plan *plan,
               const struct plan_source *source,
               struct plan_errors *errors)
 {
+    make_graph(plan);
     struct reader reader = {
         .plan = plan,
         .errors = errors,
@@ -550,12 +575,13 @@ struct plan_issue plan_issue_of(const struct plan *plan,
 {
     const struct plan_group *group =
         task->group != PLAN_NONE ? &plan->groups[task->group] : NULL;
-    bool own = group == NULL || task->body != NULL || task->body_file != NULL;
+    bool own = group == NULL || task->words->body != NULL ||
+               task->words->body_file != NULL;
     return (struct plan_issue){
         .id = group != NULL ? group->id : task->id,
-        .title = group != NULL ? group->title : task->title,
-        .body = own ? task->body : group->body,
-        .body_file = own ? task->body_file : group->body_file,
+        .title = group != NULL ? group->title : task->words->title,
+        .body = own ? task->words->body : group->body,
+        .body_file = own ? task->words->body_file : group->body_file,
     };
 }
 

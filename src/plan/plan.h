@@ -281,6 +281,10 @@ struct plan_settings {
     struct plan_cost budget;            /* for all its sessions together */
     const struct plan_sandbox *sandbox; /* NULL: not given; of a task: none */
     const char *worker; /* label that its worker must have; interned, or NULL */
+    const char *prepare;     /* shell command to run first, or NULL */
+    const char *prompt;      /* role prompt for the agent, or NULL */
+    const char *prompt_file; /* path as written, or NULL */
+    bool prepare_once;       /* `prepare` only once in a checkout */
 };
 
 /* Role of a class. The built-in classes get theirs by name; see
@@ -342,14 +346,20 @@ struct plan_use {
     uint32_t units;
 };
 
+/* What a task says about itself. Each may be NULL; except for the title, the
+ * task then has that of its group. */
+struct plan_words {
+    const char *title;
+    const char *body;
+    const char *body_file; /* path as written */
+    const char *url;
+    const char *description;
+};
+
 struct plan_task {
     const char *id;
-    const char *title;         /* or NULL */
-    const char *body;          /* or NULL: use the group's */
-    const char *body_file;     /* path as written, or NULL */
-    const char *stage;         /* or NULL */
-    const char *url;           /* or NULL: use the group's */
-    const char *description;   /* or NULL: use the group's */
+    const char *stage;              /* or NULL */
+    const struct plan_words *words; /* never NULL */
     struct plan_labels labels; /* with those of its group and the parents */
     uint32_t class_ix;
     uint32_t group;
@@ -357,33 +367,30 @@ struct plan_task {
     uint32_t provider;
     /* Exactly one of the next four defines the work of a session. */
     struct plan_command run;
-    uint32_t agent;          /* or PLAN_NONE */
-    bool merge;              /* the built-in merge stage */
-    bool base_gate;          /* the built-in gate of a base */
-    const char *prepare;     /* shell command to run first, or NULL */
-    bool prepare_once;       /* ... only once in a checkout */
-    const char *prompt;      /* role prompt for the agent, or NULL */
-    const char *prompt_file; /* path as written, or NULL */
-    struct plan_settings settings;
+    uint32_t agent; /* or PLAN_NONE */
+    bool merge;     /* the built-in merge stage */
+    bool base_gate; /* the built-in gate of a base */
+    bool last;      /* `finally`: starts when all others of its scope have come
+                       to rest */
+    bool approve;   /* starts when an operator has approved it */
+    const struct plan_settings *settings; /* shared with tasks that have equal
+                                             ones */
     uint32_t *needs; /* task indices, ascending, no duplicates */
     uint8_t *ons;    /* enum plan_on of each need */
     uint32_t need_count;
     uint32_t scope; /* the innermost group that it belongs to, through its group
                        and parents, with tasks that come last; PLAN_NONE: the
                        run */
-    bool last;      /* `finally`: starts when all others of its scope have come
-                       to rest */
-    bool approve;   /* starts when an operator has approved it */
     struct plan_time not_before; /* its own; see plan_start_ns() */
     struct plan_use *uses;       /* ascending by limit; only explicit ones */
-    uint32_t use_count;
     struct plan_attribute *attributes; /* sorted by name; class, repo, group,
                                           stage, provider, owner included */
-    uint32_t attribute_count;
+    uint32_t use_count;
+    uint16_t attribute_count;
+    uint16_t rework_max;
     uint32_t rework_to; /* task index, or PLAN_NONE */
-    uint32_t rework_max;
-    uint32_t guard; /* task: while it is parked, this one does not start; or
-                       PLAN_NONE */
+    uint32_t guard;     /* task: while it is parked, this one does not start; or
+                           PLAN_NONE */
     struct plan_mark mark;
 };
 
@@ -676,6 +683,10 @@ static inline bool plan_reworks_on_failure(const struct plan *plan,
     return task->rework_to != PLAN_NONE &&
            plan_has_role(plan, task, PLAN_ROLE_GATE);
 }
+
+/* Limit what a task may add to the quotas of the task that has added it, and
+ * confine it as that one is confined. */
+void plan_bound_task(struct plan *plan, uint32_t task, uint32_t adder);
 
 /* Whether two sandboxes confine alike; NULL: none. */
 bool plan_same_sandbox(const struct plan_sandbox *a,

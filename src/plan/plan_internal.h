@@ -123,6 +123,13 @@ struct plan_level_known {
     struct learned learned;
 };
 
+/* Give a task these words. */
+void plan_set_words(struct plan *plan,
+                    struct plan_task *task,
+                    const struct plan_words *words);
+
+enum { PLAN_KEPT_SETTINGS = 16 };
+
 struct plan_private {
     struct arena arena;
     struct strmap names; /* task and group ids, to targets */
@@ -140,6 +147,9 @@ struct plan_private {
     uint32_t text_capacity;
     const char *own_names[6]; /* see attributes.c */
     struct settings defaults;
+    /* The last settings of tasks that differed, the oldest first to go. */
+    const struct plan_settings *kept_settings[PLAN_KEPT_SETTINGS];
+    uint32_t kept_count;             /* of all */
     uint32_t declared_classes;       /* built-in and declared ones come first */
     uint32_t declared_providers;     /* the same */
     struct settings *class_settings; /* one per class, `defaults` included */
@@ -556,6 +566,12 @@ void plan_join_group(struct plan *plan, uint32_t task_ix);
 const char *plan_settle_task(struct plan *plan,
                              struct plan_task *task,
                              struct settings own);
+
+/* Give a task these settings. Tasks in a row mostly have equal ones: one copy
+ * serves them all. */
+void plan_set_settings(struct plan *plan,
+                       struct plan_task *task,
+                       const struct plan_settings *settings);
 
 /* base_gates.c: add the gates of bases that new merge tasks need; forget those
  * from an index on. */

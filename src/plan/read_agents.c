@@ -282,7 +282,7 @@ static bool has_budget(const struct plan *plan, const struct plan_task *task)
 {
     return plan->budget.usd != PLAN_UNSET ||
            plan->classes[task->class_ix].budget.usd != PLAN_UNSET ||
-           task->settings.budget.usd != PLAN_UNSET;
+           task->settings->budget.usd != PLAN_UNSET;
 }
 
 void plan_check_agents(struct reader *reader)
@@ -307,7 +307,7 @@ void plan_check_agents(struct reader *reader)
             continue;
         }
         if (!agent->adapter->money && agent->price_input == PLAN_UNSET &&
-            task->settings.cost.usd == PLAN_UNSET && has_budget(plan, task)) {
+            task->settings->cost.usd == PLAN_UNSET && has_budget(plan, task)) {
             plan_errors_add(reader->errors,
                             task->mark,
                             "agent %s does not report its cost, so a budget in "

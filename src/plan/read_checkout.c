@@ -209,9 +209,9 @@ void plan_check_url(struct reader *reader,
 void plan_read_prepare(const struct entry *entry)
 {
     static const struct field fields[] = {
-        {FIELD(struct settings, prepare, "run", fields_shell),
+        {FIELD(struct settings, plan.prepare, "run", fields_shell),
          .required = true},
-        {FIELD(struct settings, prepare_once, "once", fields_bool)},
+        {FIELD(struct settings, plan.prepare_once, "once", fields_bool)},
     };
     static const struct schema schema = SCHEMA("\"prepare\"", fields);
     struct settings *settings = entry->out;
@@ -219,7 +219,7 @@ void plan_read_prepare(const struct entry *entry)
         (void)fields_read(entry->reader, entry->value, &schema, settings);
     } else if (node_is_scalar(entry->value)) {
         struct entry text = *entry;
-        text.out = &settings->prepare;
+        text.out = &settings->plan.prepare;
         fields_shell(&text);
     } else {
         fields_wrong(entry, "a shell command, or a mapping with run and once");

@@ -417,11 +417,11 @@ void plan_check_costs(struct reader *reader)
     const struct plan *plan = reader->plan;
     for (uint32_t ix = reader->before.tasks; ix < plan->task_count; ix++) {
         const struct plan_task *task = &plan->tasks[ix];
-        const struct plan_cost *cost = &task->settings.cost;
+        const struct plan_cost *cost = &task->settings->cost;
         const struct plan_cost *budgets[] = {
             &plan->budget,
             &plan->classes[task->class_ix].budget,
-            &task->settings.budget,
+            &task->settings->budget,
         };
         for (size_t n = 0; task->id != NULL && n < ARRAY_COUNT(budgets); n++) {
             check_cost(reader, task, "USD", cost->usd, budgets[n]->usd);
@@ -447,7 +447,7 @@ bool plan_is_cost_unknown(const struct plan *plan, const struct plan_task *task)
 {
     const struct plan_class *class = &plan->classes[task->class_ix];
     const struct plan_cost *budgets[] = {&plan->budget, &class->budget};
-    const struct plan_cost *own = &task->settings.cost;
+    const struct plan_cost *own = &task->settings->cost;
     const struct plan_cost *expected = &class->expected;
     bool agent = task->agent != PLAN_NONE;
     bool unknown = false;

@@ -151,7 +151,7 @@ static bool add_stage_task(struct reader *reader,
     }
     uint32_t ix = plan->task_count - 1;
     task->id = joined_id(plan, group->id, stage->name);
-    task->title = stage->title;
+    plan_set_words(plan, task, &(struct plan_words){.title = stage->title});
     task->stage = stage->name;
     task->class_ix = stage->class_ix;
     task->group = group_ix;
@@ -164,7 +164,9 @@ static bool add_stage_task(struct reader *reader,
     task->labels = group->labels;
     task->uses = stage->uses;
     task->use_count = stage->use_count;
-    task->rework_max = stage->rework_to != PLAN_NONE ? stage->rework_max : 0;
+    INVARIANT(stage->rework_max <= UINT16_MAX);
+    task->rework_max =
+        (uint16_t)(stage->rework_to != PLAN_NONE ? stage->rework_max : 0);
     if (stage->rework_to != PLAN_NONE) {
         task->rework_to = ix - stage_ix + stage->rework_to;
     }

@@ -162,8 +162,8 @@ struct plan_command plan_read_run(struct reader *reader,
     plan_check_text(reader,
                     place->node,
                     "prompt",
-                    place->settings->prompt,
-                    place->settings->prompt_file);
+                    place->settings->plan.prompt,
+                    place->settings->plan.prompt_file);
     if (place->run != NULL && place->merge) {
         REPORT(reader,
                place->run,

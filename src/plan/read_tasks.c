@@ -69,6 +69,25 @@ static const struct schema task_schema = SCHEMA_WITH_SETTINGS("a task",
                                                               struct raw_task,
                                                               SETTINGS_OF_TASK);
 
+static const struct plan_words no_words = {0};
+
+void plan_set_words(struct plan *plan,
+                    struct plan_task *task,
+                    const struct plan_words *words)
+{
+    bool any = words->title != NULL || words->body != NULL ||
+               words->body_file != NULL || words->url != NULL ||
+               words->description != NULL;
+    if (any) {
+        struct plan_words *copy =
+            arena_alloc(&plan->private->arena, 1, sizeof(*copy));
+        *copy = *words;
+        task->words = copy;
+    } else {
+        task->words = &no_words;
+    }
+}
+
 struct plan_task *plan_new_task(struct reader *reader, struct plan_mark mark)
 {
     struct plan *plan = reader->plan;
@@ -92,6 +111,7 @@ struct plan_task *plan_new_task(struct reader *reader, struct plan_mark mark)
     private->next_member[ix] = PLAN_NONE;
     reader->pending[fresh] = (struct plan_pending){0};
     plan->tasks[ix] = (struct plan_task){
+        .words = &no_words,
         .group = PLAN_NONE,
         .repo = PLAN_NONE,
         .agent = PLAN_NONE,
@@ -176,8 +196,6 @@ static void settle_agent(const struct plan *plan,
                          struct plan_task *task,
                          struct settings *own)
 {
-    task->prompt = own->prompt;
-    task->prompt_file = own->prompt_file;
     if (own->provider == PLAN_NONE) {
         own->provider = plan->agents[task->agent].provider;
     }
@@ -193,6 +211,26 @@ static void settle_agent(const struct plan *plan,
     }
 }
 
+void plan_set_settings(struct plan *plan,
+                       struct plan_task *task,
+                       const struct plan_settings *settings)
+{
+    struct plan_private *private = plan->private;
+    uint32_t kept = private->kept_count < PLAN_KEPT_SETTINGS
+                        ? private->kept_count
+                        : PLAN_KEPT_SETTINGS;
+    for (uint32_t ix = 0; ix < kept; ix++) {
+        if (settings_are_same(private->kept_settings[ix], settings)) {
+            task->settings = private->kept_settings[ix];
+            return;
+        }
+    }
+    struct plan_settings *copy = arena_alloc(&private->arena, 1, sizeof(*copy));
+    *copy = *settings;
+    private->kept_settings[private->kept_count++ % PLAN_KEPT_SETTINGS] = copy;
+    task->settings = copy;
+}
+
 const char *
 plan_settle_task(struct plan *plan, struct plan_task *task, struct settings own)
 {
@@ -203,12 +241,30 @@ plan_settle_task(struct plan *plan, struct plan_task *task, struct settings own)
     settings_inherit(&own, &plan->private->class_settings[task->class_ix]);
     if (task->agent != PLAN_NONE) {
         settle_agent(plan, task, &own);
+    } else {
+        own.plan.prompt = NULL;
+        own.plan.prompt_file = NULL;
     }
-    task->settings = settings_decided(&own);
+    struct plan_settings decided = settings_decided(&own);
+    plan_set_settings(plan, task, &decided);
     task->provider = own.provider != PLAN_NONE ? own.provider : 0;
-    task->prepare = own.prepare;
-    task->prepare_once = own.prepare_once;
     return owner != NULL ? owner : own.owner;
+}
+
+void plan_bound_task(struct plan *plan, uint32_t task, uint32_t adder)
+{
+    const struct plan_settings *most = plan->tasks[adder].settings;
+    struct plan_settings own = *plan->tasks[task].settings;
+    if (own.add_max > most->add_max) {
+        own.add_max = most->add_max;
+    }
+    if (own.add_depth > most->add_depth) {
+        own.add_depth = most->add_depth;
+    }
+    if (most->sandbox != NULL && most->sandbox->on) {
+        own.sandbox = most->sandbox;
+    }
+    plan_set_settings(plan, &plan->tasks[task], &own);
 }
 
 /* Return the group that a task names, or PLAN_NONE after an error. */
@@ -305,13 +361,18 @@ equip_task(struct reader *reader, uint32_t ix, const struct raw_task *raw)
 }
 
 /* Copy the members that need no checks. */
-static void copy_texts(struct plan_task *task, const struct raw_task *raw)
+static void copy_texts(struct plan *plan,
+                       struct plan_task *task,
+                       const struct raw_task *raw)
 {
-    task->title = raw->title;
-    task->body = raw->body;
-    task->body_file = raw->body_file;
-    task->url = raw->url;
-    task->description = raw->description;
+    struct plan_words words = {
+        .title = raw->title,
+        .body = raw->body,
+        .body_file = raw->body_file,
+        .url = raw->url,
+        .description = raw->description,
+    };
+    plan_set_words(plan, task, &words);
     task->labels = raw->labels;
     task->not_before = raw->not_before;
     task->approve = raw->approve;
@@ -341,9 +402,11 @@ void plan_check_last(struct reader *reader,
 
 void plan_make_last(struct plan *plan, struct plan_task *task)
 {
+    struct plan_settings own = *task->settings;
+    own.on_failure = PLAN_ON_FAILURE_SKIP;
+    own.optional = 1;
+    plan_set_settings(plan, task, &own);
     task->last = true;
-    task->settings.on_failure = PLAN_ON_FAILURE_SKIP;
-    task->settings.optional = 1;
     if (task->group != PLAN_NONE) {
         plan->groups[task->group].has_last = true;
     }
@@ -364,7 +427,7 @@ static void read_task(struct reader *reader, const struct node *node)
     uint32_t ix = plan->task_count - 1;
     task->id =
         arena_strndup(&plan->private->arena, raw.id->text, raw.id->count);
-    copy_texts(task, &raw);
+    copy_texts(plan, task, &raw);
     if (reader->last) {
         plan_check_last(reader, node, "a task of \"finally\"");
     }
@@ -386,10 +449,10 @@ static void read_task(struct reader *reader, const struct node *node)
     struct plan_pending *pending = &reader->pending[ix - reader->before.tasks];
     pending->needs = raw.needs;
     if (raw.rework != NULL && !reader->last) {
-        plan_read_rework(reader,
-                         raw.rework,
-                         &pending->rework_to,
-                         &task->rework_max);
+        uint32_t max = 0;
+        plan_read_rework(reader, raw.rework, &pending->rework_to, &max);
+        INVARIANT(max <= UINT16_MAX);
+        task->rework_max = (uint16_t)max;
     }
 }
 

@@ -39,14 +39,18 @@ static bool add_stand_in(struct plan *plan,
     }
     task->id = arena_strndup(&private->arena, old->id, strlen(old->id));
     task->run.shell = "exit 1"; /* never started */
-    if (old->title != NULL) {
-        task->title =
-            arena_strndup(&private->arena, old->title, strlen(old->title));
+    const char *title = old->words->title;
+    if (title != NULL) {
+        struct plan_words words = {
+            .title = arena_strndup(&private->arena, title, strlen(title)),
+        };
+        plan_set_words(plan, task, &words);
     }
     const char *owner = plan_settle_task(plan, task, settings_none());
-    task->settings.optional = 1;
+    struct plan_settings own = *task->settings;
+    own.optional = 1;
+    plan_set_settings(plan, task, &own);
     plan_set_task_attributes(plan, ix, owner, NULL, 0);
-    graph_add_nodes(&private->graph, 1);
     if (strmap_add(&private->names, task->id, plan_target(ix, false)) !=
         STRMAP_NONE) {
         plan_errors_add(errors,
@@ -86,20 +90,13 @@ static void move_tables(struct plan *plan, const uint32_t *to)
             need->need = plan_target(to[plan_target_ix(need->need)], false);
         }
     }
-    graph_release(&private->graph);
-    graph_add_nodes(&private->graph, count);
+    graph_release(&private->graph); /* plan_add() makes it again */
     for (uint32_t ix = 0; ix < count; ix++) {
         const struct plan_task *task = &plan->tasks[ix];
         strmap_remove(&private->names, task->id);
         uint32_t other =
             strmap_add(&private->names, task->id, plan_target(ix, false));
         INVARIANT(other == STRMAP_NONE);
-        for (uint32_t n = 0; n < task->need_count; n++) {
-            graph_add_need_on(&private->graph,
-                              ix,
-                              task->needs[n],
-                              task->ons[n]);
-        }
     }
 }
 

@@ -54,9 +54,10 @@ static bool same_command(const struct pair *pair)
                      agent_of(pair->new_plan, pair->new->agent)) &&
            pair->old->merge == pair->new->merge &&
            pair->old->base_gate == pair->new->base_gate &&
-           pair->old->prepare_once ==
-               pair->new->prepare_once &&same_text(pair->old->prepare,
-                                                   pair->new->prepare);
+           pair->old->settings->prepare_once ==
+               pair->new->settings->prepare_once &&same_text(
+                   pair->old->settings->prepare,
+                   pair->new->settings->prepare);
 }
 
 #define SETTING(member, name)                                                  \
@@ -93,15 +94,15 @@ static const struct {
 
 static bool same_worker(const struct pair *pair)
 {
-    const char *old = pair->old->settings.worker;
-    const char *new = pair->new->settings.worker;
+    const char *old = pair->old->settings->worker;
+    const char *new = pair->new->settings->worker;
     return old == new || (old != NULL && new != NULL &&strcmp(old, new) == 0);
 }
 
 static bool same_setting(const struct pair *pair, size_t ix)
 {
-    const char *old = (const char *)&pair->old->settings;
-    const char *new = (const char *)&pair->new->settings;
+    const char *old = (const char *)pair->old->settings;
+    const char *new = (const char *)pair->new->settings;
     return memcmp(old + settings[ix].offset,
                   new + settings[ix].offset,
                   settings[ix].bytes) == 0;
@@ -109,8 +110,8 @@ static bool same_setting(const struct pair *pair, size_t ix)
 
 static bool same_sandbox(const struct pair *pair)
 {
-    return plan_same_sandbox(pair->old->settings.sandbox,
-                             pair->new->settings.sandbox);
+    return plan_same_sandbox(pair->old->settings->sandbox,
+                             pair->new->settings->sandbox);
 }
 
 static bool same_settings(const struct pair *pair)
@@ -182,8 +183,9 @@ static bool same_issue(const struct pair *pair)
     const struct plan_group *old = group_of(pair->old_plan, pair->old->group);
     const struct plan_group *new = group_of(pair->new_plan, pair->new->group);
     return same_labels(&pair->old->labels, &pair->new->labels) &&
-           same_text(pair->old->url, pair->new->url) &&
-           same_text(pair->old->description, pair->new->description) &&
+           same_text(pair->old->words->url, pair->new->words->url) &&
+           same_text(pair->old->words->description,
+                     pair->new->words->description) &&
            same_text(old->url, new->url) &&
            same_text(old->description, new->description) &&
            same_text(group_of(pair->old_plan, old->parent)->id,
@@ -194,9 +196,10 @@ static bool same_texts(const struct pair *pair)
 {
     const struct plan_group *old = group_of(pair->old_plan, pair->old->group);
     const struct plan_group *new = group_of(pair->new_plan, pair->new->group);
-    return same_text(pair->old->title, pair->new->title) &&
-           same_text(pair->old->body, pair->new->body) &&
-           same_text(pair->old->body_file, pair->new->body_file) &&
+    return same_text(pair->old->words->title, pair->new->words->title) &&
+           same_text(pair->old->words->body, pair->new->words->body) &&
+           same_text(pair->old->words->body_file,
+                     pair->new->words->body_file) &&
            same_text(old->title, new->title) &&
            same_text(old->body, new->body) &&
            same_text(old->body_file, new->body_file);
@@ -272,10 +275,12 @@ revise_compare(const struct plan *old, const struct plan *new, uint32_t task)
     found |= same_settings(&pair) ? 0 : REVISE_SETTINGS;
     found |= same_needs(&pair) ? 0 : REVISE_NEEDS;
     found |= same_texts(&pair) ? 0 : REVISE_TEXT;
-    found |= same_text(pair.old->prompt, pair.new->prompt) &&
-                     same_text(pair.old->prompt_file, pair.new->prompt_file)
-                 ? 0
-                 : REVISE_PROMPT;
+    found |=
+        same_text(pair.old->settings->prompt, pair.new->settings->prompt) &&
+                same_text(pair.old->settings->prompt_file,
+                          pair.new->settings->prompt_file)
+            ? 0
+            : REVISE_PROMPT;
     found |= same_place(&pair) ? 0 : REVISE_PLACE;
     found |= same_start(&pair) ? 0 : REVISE_START;
     found |= same_issue(&pair) ? 0 : REVISE_ISSUE;
@@ -327,17 +332,17 @@ add_settings(struct strbuf *out, const struct pair *pair, uint32_t *count)
         add_word(out, count, last);
         if (strcmp(last, "estimate") == 0) {
             add_durations(out,
-                          pair->old->settings.estimate_ns,
-                          pair->new->settings.estimate_ns);
+                          pair->old->settings->estimate_ns,
+                          pair->new->settings->estimate_ns);
         } else if (strcmp(last, "timeout") == 0) {
             add_durations(out,
-                          pair->old->settings.timeout_ns,
-                          pair->new->settings.timeout_ns);
+                          pair->old->settings->timeout_ns,
+                          pair->new->settings->timeout_ns);
         } else if (strcmp(last, "priority") == 0) {
             strbuf_addf(out,
                         " %u -> %u",
-                        pair->old->settings.priority,
-                        pair->new->settings.priority);
+                        pair->old->settings->priority,
+                        pair->new->settings->priority);
         }
     }
     if (!same_sandbox(pair)) {

@@ -45,7 +45,7 @@ enum {
     EACH(plan.sandbox, NULL)                                                   \
     EACH(plan.worker, NULL)                                                    \
     EACH(owner, NULL)                                                          \
-    EACH(prepare, NULL)
+    EACH(plan.prepare, NULL)
 
 struct settings settings_none(void)
 {
@@ -77,24 +77,35 @@ struct settings settings_built_in(void)
 bool settings_any(const struct settings *settings)
 {
 #define IS_GIVEN(member, unset) settings->member != (unset) ||
-    return MEMBERS(IS_GIVEN) settings->prompt != NULL ||
-           settings->prompt_file != NULL;
+    return MEMBERS(IS_GIVEN) settings->plan.prompt != NULL ||
+           settings->plan.prompt_file != NULL;
 }
 
 void settings_inherit(struct settings *settings, const struct settings *farther)
 {
-    if (settings->prepare == NULL) {
-        settings->prepare_once = farther->prepare_once;
+    if (settings->plan.prepare == NULL) {
+        settings->plan.prepare_once = farther->plan.prepare_once;
     }
 #define INHERIT(member, unset)                                                 \
     if (settings->member == (unset)) {                                         \
         settings->member = farther->member;                                    \
     }
     MEMBERS(INHERIT)
-    if (settings->prompt == NULL && settings->prompt_file == NULL) {
-        settings->prompt = farther->prompt;
-        settings->prompt_file = farther->prompt_file;
+    if (settings->plan.prompt == NULL && settings->plan.prompt_file == NULL) {
+        settings->plan.prompt = farther->plan.prompt;
+        settings->plan.prompt_file = farther->plan.prompt_file;
     }
+}
+
+bool settings_are_same(const struct plan_settings *a,
+                       const struct plan_settings *b)
+{
+    const struct settings one = {.plan = *a};
+    const struct settings two = {.plan = *b};
+#define IS_SAME(member, unset) one.member == two.member &&
+    return MEMBERS(IS_SAME) a->prompt == b->prompt &&
+           a->prompt_file == b->prompt_file &&
+           a->prepare_once == b->prepare_once;
 }
 
 struct plan_settings settings_decided(const struct settings *settings)
@@ -416,8 +427,8 @@ const struct field settings_fields[] = {
     {SETTING(plan.worker, "where", read_where)},
     /* of an agent */
     {SETTING(agent, "agent", read_agent)},
-    {SETTING(prompt, "prompt", read_prompt), .max = PLAN_TEXT_BYTES_MAX},
-    {SETTING(prompt_file, "prompt_file", fields_line),
+    {SETTING(plan.prompt, "prompt", read_prompt), .max = PLAN_TEXT_BYTES_MAX},
+    {SETTING(plan.prompt_file, "prompt_file", fields_line),
      .max = PLAN_PATH_BYTES_MAX},
     /* of a task */
     {SETTING(plan.budget, "budget", settings_read_cost)},

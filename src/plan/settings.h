@@ -20,10 +20,6 @@ struct settings {
     uint32_t provider;
     uint32_t agent;
     const char *owner; /* interned; see plan_intern() */
-    const char *prepare;
-    bool prepare_once; /* given with `prepare` */
-    const char *prompt;
-    const char *prompt_file;
 };
 
 /* Return settings with no field given. */
@@ -38,6 +34,10 @@ bool settings_any(const struct settings *settings);
 /* Fill the fields not given in *settings from `farther`. */
 void settings_inherit(struct settings *settings,
                       const struct settings *farther);
+
+/* Whether two tasks have equal settings. */
+bool settings_are_same(const struct plan_settings *a,
+                       const struct plan_settings *b);
 
 /* Return the public form of settings with all fields decided. */
 struct plan_settings settings_decided(const struct settings *settings);

@@ -98,7 +98,7 @@ void html_cell_task(struct strbuf *out,
 {
     const struct plan *plan = report->history->plan;
     uint32_t group = plan->tasks[task].group;
-    const char *title = plan->tasks[task].title;
+    const char *title = plan->tasks[task].words->title;
     if (title == NULL && group != PLAN_NONE) {
         title = plan->groups[group].title;
     }

@@ -243,7 +243,7 @@ static void add_issue(struct strbuf *out,
         const struct plan_group *group = &plan->groups[task->group];
         add_link(out, group->id, group->url, &group->labels);
     } else {
-        add_link(out, task->id, task->url, &task->labels);
+        add_link(out, task->id, task->words->url, &task->labels);
     }
 }
 

@@ -263,7 +263,7 @@ static void add_tasks(struct strbuf *out, const struct report *report)
         strbuf_adds(out, ",");
         add_ms(out, task->sum.working_ns);
         strbuf_addf(out, ",%u,%u,", task->sum.sessions, stats_bad(&task->sum));
-        add_string(out, plan->tasks[ix].title, bytes);
+        add_string(out, plan->tasks[ix].words->title, bytes);
         strbuf_adds(out, ",");
         add_string(out, history->tasks[ix].reason, bytes);
         strbuf_adds(out, ",");

@@ -49,12 +49,23 @@ void store_put_key(struct strbuf *out,
     jsonw_raw(&writer, NULL, json + 1); /* its members, and its end */
 }
 
+enum err store_look(struct store *store,
+                    const char *json,
+                    int timeout_ms,
+                    char **answer_out,
+                    struct diag *diag)
+{
+    *answer_out = NULL;
+    enum err err = store->ops->ask(store, json, timeout_ms, answer_out, diag);
+    INVARIANT((err == ERR_OK) == (*answer_out != NULL));
+    return err;
+}
+
 enum err store_ping(struct store *store, int timeout_ms, struct diag *diag)
 {
     static const char ping[] = "{\"verb\":\"ping\"}";
-    char *pong = NULL;
-    enum err err = store->ops->ask(store, ping, timeout_ms, &pong, diag);
-    INVARIANT((err == ERR_OK) == (pong != NULL));
+    char *pong;
+    enum err err = store_look(store, ping, timeout_ms, &pong, diag);
     mem_free(pong);
     return err;
 }

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "store/columns.h"
 
+#include <malloc.h>
 #include <string.h>
 
 /* store_batch_clear() keeps a list of up to this size. */
@@ -30,6 +31,7 @@ void store_batch_clear(struct store_batch *batch)
 {
     if (batch->capacity > CAPACITY_KEPT) {
         store_batch_release(batch); /* a plan was submitted: that is rare */
+        (void)malloc_trim(0);
         return;
     }
     INVARIANT(batch->count <= batch->capacity);

@@ -226,7 +226,7 @@ set_pragmas(struct sqlite_store *store, bool writable, struct diag *diag)
         /* Negative sizes are in KiB, others in bytes. */
         err = run_sql(store,
                       "PRAGMA synchronous = FULL;"
-                      "PRAGMA cache_size = -4096;"
+                      "PRAGMA cache_size = -2000;"
                       "PRAGMA journal_size_limit = 16777216",
                       diag);
     }

@@ -244,6 +244,13 @@ MUST_USE enum err store_ask(struct store *store,
                             char **answer_out,
                             struct diag *diag);
 
+/* Ask a question that changes nothing, and therefore needs no key. */
+MUST_USE enum err store_look(struct store *store,
+                             const char *json,
+                             int timeout_ms,
+                             char **answer_out,
+                             struct diag *diag);
+
 /* Whether a scheduler answers: ERR_OK, or as store_ask(). */
 MUST_USE enum err
 store_ping(struct store *store, int timeout_ms, struct diag *diag);

@@ -10,11 +10,13 @@
 #include "work/owner.h"
 #include "work/workers.h"
 
+#include <jansson.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
     ANSWER_MS = 10000, /* a slower scheduler has a problem */
+    SHOW_MS = 2000,    /* then, reading the store is as fast */
     BUSY_TRIES = 250,  /* while one scheduler exits and another starts */
     BUSY_WAIT_US = 20000,
 };
@@ -280,6 +282,60 @@ enum err client_look_again(struct client_view *out,
     if (err == ERR_OK) {
         err = look_at_workers(out->engine, place, diag);
     }
+    return err;
+}
+
+enum err client_look_inside(struct client_view *out,
+                            const struct store_place *place,
+                            struct engine *engine,
+                            struct diag *diag)
+{
+    enum err err = open_view(out, place, diag);
+    out->engine = engine;
+    return err;
+}
+
+/* Take the text of a scheduler's answer. */
+static enum err take_text(const char *answer, char **out, struct diag *diag)
+{
+    json_t *json = json_loads(answer, 0, NULL);
+    const char *text = json_string_value(json_object_get(json, "text"));
+    bool good = json_is_true(json_object_get(json, "ok")) && text != NULL;
+    enum err err = ERR_OK;
+    if (good) {
+        *out = mem_strdup(text);
+    } else {
+        err = diag_set(diag,
+                       ERR_UNAVAILABLE,
+                       "the scheduler's answer: %s",
+                       text != NULL ? text : "none");
+    }
+    json_decref(json);
+    return err;
+}
+
+enum err client_show(const struct store_place *place,
+                     const char *json,
+                     char **text_out,
+                     struct diag *diag)
+{
+    struct client_view view;
+    char *answer = NULL;
+    if (store_has_workers(place->address)) {
+        return diag_set(diag, ERR_UNAVAILABLE, "it may be far away");
+    }
+    enum err err = open_view(&view, place, diag);
+    if (err == ERR_OK && strcmp(client_state_name(&view), "alive") != 0) {
+        err = diag_set(diag, ERR_UNAVAILABLE, "no scheduler is well");
+    }
+    if (err == ERR_OK) {
+        err = store_look(view.store, json, SHOW_MS, &answer, diag);
+    }
+    if (err == ERR_OK) {
+        err = take_text(answer, text_out, diag);
+    }
+    mem_free(answer);
+    client_view_release(&view);
     return err;
 }
 

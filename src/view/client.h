@@ -31,6 +31,16 @@ MUST_USE enum err client_ask_once(const struct store_place *place,
                                   char **answer_out,
                                   struct diag *diag);
 
+/*
+ * Have the scheduler answer a question (see "show" in engine/request.h); free
+ * the text. An error, if it does not: there is none, or it is on another
+ * machine, stopped or in trouble. Nothing is changed in any case.
+ */
+MUST_USE enum err client_show(const struct store_place *place,
+                              const char *json,
+                              char **text_out,
+                              struct diag *diag);
+
 /* State of a store at one moment, read only. */
 struct client_view {
     struct store *store;
@@ -54,6 +64,13 @@ MUST_USE enum err client_look_again(struct client_view *out,
                                     const struct store_query *query,
                                     struct engine *spare,
                                     struct diag *diag);
+
+/* The state of a store as the engine of its scheduler has it, which stays the
+ * caller's: set its pointer to NULL before client_view_release(). */
+MUST_USE enum err client_look_inside(struct client_view *out,
+                                     const struct store_place *place,
+                                     struct engine *engine,
+                                     struct diag *diag);
 
 /* Load the unfinished runs as an update would change them, and fill in the
  * differences. On error the update is impossible, see engine/engine.h. */

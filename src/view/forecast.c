@@ -53,7 +53,7 @@ static void list_tasks(struct forecast *forecast, const struct stats *stats)
         struct forecast_task made = {
             .task = ix,
             .estimate_ns = plan_estimate_ns(plan, task),
-            .guessed = task->settings.estimate_ns == PLAN_UNSET,
+            .guessed = task->settings->estimate_ns == PLAN_UNSET,
         };
         forecast->guessed += made.guessed ? 1 : 0;
         if (history->tasks[ix].state == TASK_DONE &&

@@ -139,8 +139,35 @@ void glance_of(struct glance *out, struct engine *engine, int64_t wall_ns)
     };
 }
 
+enum err glance_inside(struct glance *out,
+                       struct engine *engine,
+                       const struct store_place *place,
+                       const struct glance_options *options,
+                       struct diag *diag)
+{
+    uint32_t run = options->run != NULL ? engine_find_run(engine, options->run)
+                                        : STORE_NONE;
+    *out = (struct glance){.labels = options->labels, .inside = true};
+    INVARIANT(!options->finished && !options->alone);
+    if (options->run != NULL &&
+        (run == STORE_NONE || engine_run(engine, run).finished)) {
+        return diag_set(diag, ERR_NOT_FOUND, "no run \"%s\"", options->run);
+    }
+    out->place = store_place_copy(place);
+    enum err err = client_look_inside(&out->view, place, engine, diag);
+    if (err == ERR_OK) {
+        out->wall_ns = clock_wall_ns();
+        out->snapshot = snapshot_new(engine, false);
+        out->eta = options->forecast ? eta_new(engine, out->wall_ns) : NULL;
+    }
+    return err;
+}
+
 void glance_release(struct glance *glance)
 {
+    if (glance->inside) {
+        glance->view.engine = NULL;
+    }
     for (uint32_t ix = 0; ix < glance->times_count; ix++) {
         mem_free(glance->times[ix].ran_ns);
     }

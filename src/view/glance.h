@@ -25,6 +25,7 @@ struct glance_times {
 struct glance {
     struct store_place place; /* of the store */
     struct client_view view;
+    bool inside; /* the engine is the scheduler's */
     struct snapshot *snapshot;
     int64_t wall_ns;            /* when the glance was taken */
     struct glance_times *times; /* of each run; NULL: not read */
@@ -58,6 +59,17 @@ void glance_release(struct glance *glance);
  * snapshot: glance_release() would free the engine.
  */
 void glance_of(struct glance *out, struct engine *engine, int64_t wall_ns);
+
+/*
+ * Take a glance at the engine of a scheduler between two passes, as
+ * glance_take() would read it. ERR_NOT_FOUND: it does not have the run. Release
+ * *out in any case; this keeps the engine.
+ */
+MUST_USE enum err glance_inside(struct glance *out,
+                                struct engine *engine,
+                                const struct store_place *place,
+                                const struct glance_options *options,
+                                struct diag *diag);
 
 /*
  * Read how long the attempts of each task ran. `run`: of this run only; NULL:

@@ -83,7 +83,7 @@ static struct sched_task core_task(const struct repo_view *repo, uint32_t task)
 static bool is_given_up(const struct repo_view *repo, uint32_t task)
 {
     struct sched_task view = core_task(repo, task);
-    return repo->view.plan->tasks[task].settings.optional &&
+    return repo->view.plan->tasks[task].settings->optional &&
            (view.state == TASK_FAILED ||
             (view.state == TASK_SKIPPED && view.unmet == 0));
 }

@@ -56,8 +56,8 @@ void labels_json_task(struct jsonw *json,
 {
     const struct plan_group *group =
         task->group != PLAN_NONE ? &plan->groups[task->group] : NULL;
-    const char *url = task->url;
-    const char *description = task->description;
+    const char *url = task->words->url;
+    const char *description = task->words->description;
     if (group != NULL) {
         url = url != NULL ? url : group->url;
         description = description != NULL ? description : group->description;

@@ -265,7 +265,7 @@ static void add_tasks(struct jsonw *json, const struct report *report)
                    "group",
                    group != PLAN_NONE ? plan->groups[group].id : NULL);
         labels_json_task(json, plan, &plan->tasks[ix]);
-        jsonw_int(json, "priority", plan->tasks[ix].settings.priority);
+        jsonw_int(json, "priority", plan->tasks[ix].settings->priority);
         jsonw_bool(json, "finally", plan->tasks[ix].last);
         jsonw_bool(json, "unapproved", history->tasks[ix].unapproved);
         jsonw_object_end(json);

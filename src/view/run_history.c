@@ -47,7 +47,7 @@ uint32_t run_history_group(const struct run_history *history, uint32_t task)
 bool run_history_is_loose(const struct run_history *history, uint32_t task)
 {
     return history->tasks[task].state == TASK_FAILED &&
-           history->plan->tasks[task].settings.optional;
+           history->plan->tasks[task].settings->optional;
 }
 
 /* Whether a task counts as done for the outcome of the run. */

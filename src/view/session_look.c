@@ -105,7 +105,7 @@ static void add_needs(struct looking *looking, const struct plan_task *task)
 static void add_limits(struct looking *looking, const struct plan_task *task)
 {
     const struct engine_session_view *session = &looking->session;
-    int64_t timeout_ns = task->settings.timeout_ns;
+    int64_t timeout_ns = task->settings->timeout_ns;
     int64_t from_ns =
         session->begun_ns > 0 ? session->begun_ns : session->claimed_ns;
     if (timeout_ns != PLAN_UNSET && timeout_ns != PLAN_UNLIMITED) {

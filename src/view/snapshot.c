@@ -181,7 +181,7 @@ uint32_t snapshot_stopper(const struct snapshot *snapshot, uint32_t run)
     struct engine_run_view view = engine_run(snapshot->engine, run);
     for (uint32_t ix = 0; ix < view.plan->task_count; ix++) {
         if (view.sched.stopped == SCHED_STOPPED_FAILURE &&
-            view.plan->tasks[ix].settings.on_failure == PLAN_ON_FAILURE_STOP &&
+            view.plan->tasks[ix].settings->on_failure == PLAN_ON_FAILURE_STOP &&
             snapshot_state(snapshot, run, ix) == TASK_PARKED) {
             return ix;
         }
@@ -419,7 +419,7 @@ bool snapshot_needs_person(const struct snapshot *snapshot,
     struct sched_task now = sched_task(engine_sched(snapshot->engine),
                                        core_task(snapshot, run, task));
     bool optional =
-        engine_plan(snapshot->engine, run)->tasks[task].settings.optional;
+        engine_plan(snapshot->engine, run)->tasks[task].settings->optional;
     return t->state == TASK_PARKED || (t->state == TASK_FAILED && !optional) ||
            now.revoked || (now.unapproved && t->state == TASK_READY);
 }

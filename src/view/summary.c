@@ -181,7 +181,7 @@ bool summary_is_done(struct engine *engine, uint32_t run)
         }
         bool good = task.state == TASK_DONE || task.state == TASK_SKIPPED ||
                     (task.state == TASK_FAILED && !cancelled &&
-                     view.plan->tasks[ix].settings.optional);
+                     view.plan->tasks[ix].settings->optional);
         if (!good || task.revoked) {
             return false;
         }

@@ -33,8 +33,8 @@ static void check_task(const struct plan *plan, uint32_t ix)
     INVARIANT(kinds == 1);
     INVARIANT(task->agent == PLAN_NONE || task->agent < plan->agent_count);
     INVARIANT(!task->merge || task->repo != PLAN_NONE);
-    INVARIANT(task->settings.timeout_ns > 0);
-    INVARIANT(task->settings.idle_timeout_ns > 0);
+    INVARIANT(task->settings->timeout_ns > 0);
+    INVARIANT(task->settings->idle_timeout_ns > 0);
     INVARIANT(task->rework_to == PLAN_NONE ||
               (task->rework_to < plan->task_count && task->rework_max > 0));
     for (uint32_t at = 0; at < task->need_count; at++) {
@@ -45,7 +45,7 @@ static void check_task(const struct plan *plan, uint32_t ix)
     }
     INVARIANT(plan_is_within(plan, task->group, task->scope));
     INVARIANT(task->scope == PLAN_NONE || plan->groups[task->scope].has_last);
-    INVARIANT(!task->last || task->settings.optional);
+    INVARIANT(!task->last || task->settings->optional);
     for (uint32_t at = 1; at < task->labels.count; at++) {
         INVARIANT(strcmp(task->labels.items[at - 1], task->labels.items[at]) <
                   0);

@@ -85,10 +85,10 @@ static void merges_need_it_and_all_tasks_are_guarded(void **state)
     assert_int_equal(plan->repos[0].base_task, base);
     assert_string_equal(plan->classes[task->class_ix].name, "gate");
     assert_true(plan_estimate_ns(plan, task) == 420 * SECOND_NS);
-    assert_int_equal(task->settings.retry_max, 4);
-    assert_int_equal(task->settings.on_failure, PLAN_ON_FAILURE_PARK);
-    assert_int_equal(task->settings.optional, 1);
-    assert_null(task->prepare);
+    assert_int_equal(task->settings->retry_max, 4);
+    assert_int_equal(task->settings->on_failure, PLAN_ON_FAILURE_PARK);
+    assert_int_equal(task->settings->optional, 1);
+    assert_null(task->settings->prepare);
     assert_int_equal(task->attribute_count, 1); /* no repo, no owner */
     assert_string_equal(task->attributes[0].name, "class");
     assert_int_equal(task->repo, 0);

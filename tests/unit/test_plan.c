@@ -155,18 +155,18 @@ static void a_task_alone_has_what_is_built_in(void **state)
     assert_int_equal(task->repo, PLAN_NONE);
     assert_int_equal(task->provider, 0);
     assert_int_equal(task->rework_to, PLAN_NONE);
-    assert_true(task->settings.estimate_ns == PLAN_UNSET);
-    assert_true(task->settings.timeout_ns == 2 * HOUR_NS);
-    assert_true(task->settings.idle_timeout_ns == 20 * MINUTE_NS);
-    assert_true(task->settings.grace_ns == 10 * SECOND_NS);
-    assert_true(task->settings.checkpoint_after_ns == PLAN_UNSET);
-    assert_int_equal(task->settings.checkpoint_max, 3);
-    assert_int_equal(task->settings.retry_max, 2);
-    assert_int_equal(task->settings.priority, 5);
-    assert_true(task->settings.retry_backoff_ns == 10 * SECOND_NS);
-    assert_true(task->settings.retry_backoff_ns_max == 5 * MINUTE_NS);
-    assert_int_equal(task->settings.on_failure, PLAN_ON_FAILURE_PARK);
-    assert_false(task->settings.optional);
+    assert_true(task->settings->estimate_ns == PLAN_UNSET);
+    assert_true(task->settings->timeout_ns == 2 * HOUR_NS);
+    assert_true(task->settings->idle_timeout_ns == 20 * MINUTE_NS);
+    assert_true(task->settings->grace_ns == 10 * SECOND_NS);
+    assert_true(task->settings->checkpoint_after_ns == PLAN_UNSET);
+    assert_int_equal(task->settings->checkpoint_max, 3);
+    assert_int_equal(task->settings->retry_max, 2);
+    assert_int_equal(task->settings->priority, 5);
+    assert_true(task->settings->retry_backoff_ns == 10 * SECOND_NS);
+    assert_true(task->settings->retry_backoff_ns_max == 5 * MINUTE_NS);
+    assert_int_equal(task->settings->on_failure, PLAN_ON_FAILURE_PARK);
+    assert_false(task->settings->optional);
     assert_int_equal(task->mark.line, 3);
     assert_int_equal(task->mark.column, 14);
     expect_attributes(task->attributes,
@@ -334,14 +334,14 @@ static void a_pipeline_makes_a_chain_of_tasks(void **state)
     assert_string_equal(gate->run.argv[1], "test");
     assert_null(gate->run.argv[2]);
     assert_null(gate->run.shell);
-    assert_true(gate->settings.estimate_ns == 5 * MINUTE_NS);
+    assert_true(gate->settings->estimate_ns == 5 * MINUTE_NS);
     assert_int_equal(gate->rework_to, plan_find_task(plan, "g/implement"));
     assert_int_equal(gate->rework_max, 2);
     assert_string_equal(plan->classes[gate->class_ix].name, "gate");
     const struct plan_task *land = task_of(plan, "h/land");
     assert_true(land->merge);
     assert_string_equal(plan->classes[land->class_ix].name, "merge");
-    assert_string_equal(task_of(plan, "h/extra")->title, "More");
+    assert_string_equal(task_of(plan, "h/extra")->words->title, "More");
     expect_attributes(gate->attributes,
                       gate->attribute_count,
                       "class=gate group=g owner=ann repo=api stage=gate "
@@ -400,8 +400,8 @@ static void once_belongs_to_its_prepare_command(void **state)
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(cases); ix++) {
         const struct plan_task *task = task_of(plan, cases[ix].id);
-        assert_string_equal(task->prepare, cases[ix].prepare);
-        assert_true(task->prepare_once == cases[ix].once);
+        assert_string_equal(task->settings->prepare, cases[ix].prepare);
+        assert_true(task->settings->prepare_once == cases[ix].once);
     }
     plan_free(plan);
 }
@@ -499,21 +499,21 @@ static void the_nearest_setting_wins(void **state)
              "  - {id: a, group: h, class: gate, run: x, timeout: 5h}\n"
              "  - {id: b, group: h, run: x, retry: 0}\n");
     const struct plan_task *gate = task_of(plan, "g/gate");
-    assert_true(gate->settings.timeout_ns == 4 * HOUR_NS);
-    assert_int_equal(gate->settings.retry_max, 8);
-    assert_true(gate->settings.retry_backoff_ns == SECOND_NS);
-    assert_string_equal(gate->prepare, "g");
+    assert_true(gate->settings->timeout_ns == 4 * HOUR_NS);
+    assert_int_equal(gate->settings->retry_max, 8);
+    assert_true(gate->settings->retry_backoff_ns == SECOND_NS);
+    assert_string_equal(gate->settings->prepare, "g");
     const struct plan_task *plain = task_of(plan, "g/plain");
-    assert_true(plain->settings.timeout_ns == 3 * HOUR_NS);
-    assert_int_equal(plain->settings.retry_max, 9);
+    assert_true(plain->settings->timeout_ns == 3 * HOUR_NS);
+    assert_int_equal(plain->settings->retry_max, 9);
     const struct plan_task *a = task_of(plan, "a");
-    assert_true(a->settings.timeout_ns == 5 * HOUR_NS);
-    assert_string_equal(a->prepare, "c");
+    assert_true(a->settings->timeout_ns == 5 * HOUR_NS);
+    assert_string_equal(a->settings->prepare, "c");
     const struct plan_task *b = task_of(plan, "b");
-    assert_true(b->settings.timeout_ns == 3 * HOUR_NS);
-    assert_true(b->settings.checkpoint_after_ns == 7 * MINUTE_NS);
-    assert_int_equal(b->settings.checkpoint_max, 1);
-    assert_int_equal(b->settings.retry_max, 0);
+    assert_true(b->settings->timeout_ns == 3 * HOUR_NS);
+    assert_true(b->settings->checkpoint_after_ns == 7 * MINUTE_NS);
+    assert_int_equal(b->settings->checkpoint_max, 1);
+    assert_int_equal(b->settings->retry_max, 0);
     expect_attributes(b->attributes,
                       b->attribute_count,
                       "class=implement group=h owner=h");
@@ -557,7 +557,7 @@ static void a_sandbox_is_inherited_as_a_whole(void **state)
     };
     assert_int_equal(plan->task_count, ARRAY_COUNT(wanted));
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        const struct plan_sandbox *sandbox = plan->tasks[ix].settings.sandbox;
+        const struct plan_sandbox *sandbox = plan->tasks[ix].settings->sandbox;
         assert_int_equal(sandbox != NULL, wanted[ix].on);
         if (sandbox != NULL) {
             assert_int_equal(sandbox->network, wanted[ix].network);
@@ -572,12 +572,12 @@ static void a_sandbox_is_inherited_as_a_whole(void **state)
             }
         }
     }
-    assert_true(plan_same_sandbox(plan->tasks[0].settings.sandbox,
-                                  plan->tasks[5].settings.sandbox));
-    assert_false(plan_same_sandbox(plan->tasks[0].settings.sandbox,
-                                   plan->tasks[6].settings.sandbox));
-    assert_false(plan_same_sandbox(plan->tasks[0].settings.sandbox,
-                                   plan->tasks[2].settings.sandbox));
+    assert_true(plan_same_sandbox(plan->tasks[0].settings->sandbox,
+                                  plan->tasks[5].settings->sandbox));
+    assert_false(plan_same_sandbox(plan->tasks[0].settings->sandbox,
+                                   plan->tasks[6].settings->sandbox));
+    assert_false(plan_same_sandbox(plan->tasks[0].settings->sandbox,
+                                   plan->tasks[2].settings->sandbox));
     plan_free(plan);
 }
 
@@ -586,7 +586,8 @@ static void a_backoff_above_an_inherited_bound_raises_it(void **state)
     (void)state;
     struct plan *plan =
         read_good(HEAD "tasks: [{id: a, run: x, retry: {backoff: 10m}}]\n");
-    assert_true(plan->tasks[0].settings.retry_backoff_ns_max == 10 * MINUTE_NS);
+    assert_true(plan->tasks[0].settings->retry_backoff_ns_max ==
+                10 * MINUTE_NS);
     plan_free(plan);
 }
 
@@ -612,7 +613,7 @@ static void durations_have_units(void **state)
                     HEAD "tasks: [{id: a, run: x, timeout: %s}]\n",
                     cases[ix].text);
         struct plan *plan = read_good(strbuf_text(&text));
-        assert_true(plan->tasks[0].settings.timeout_ns == cases[ix].ns);
+        assert_true(plan->tasks[0].settings->timeout_ns == cases[ix].ns);
         plan_free(plan);
         strbuf_release(&text);
     }

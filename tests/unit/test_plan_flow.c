@@ -165,7 +165,7 @@ static void a_part_has_labels_and_attributes_of_its_parents(void **state)
     assert_int_equal(task_of(plan, "u")->labels.count, 0);
     assert_string_equal(group_of(plan, "epic")->url, "https://e/1");
     assert_string_equal(group_of(plan, "epic")->description, "why");
-    assert_string_equal(task_of(plan, "t")->url, "https://e/2");
+    assert_string_equal(task_of(plan, "t")->words->url, "https://e/2");
     const struct plan_group *part = group_of(plan, "part");
     assert_string_equal(part->attributes[part->attribute_count - 1].value,
                         "red");
@@ -207,10 +207,10 @@ static void tasks_of_finally_come_last(void **state)
     assert_false(group_of(plan, "h")->has_last);
     for (uint32_t ix = 0; ix < plan->task_count; ix++) {
         const struct plan_task *task = &plan->tasks[ix];
-        assert_int_equal(task->settings.on_failure,
+        assert_int_equal(task->settings->on_failure,
                          task->last ? PLAN_ON_FAILURE_SKIP
                                     : PLAN_ON_FAILURE_ABORT);
-        assert_int_equal(task->settings.optional, task->last ? 1 : 0);
+        assert_int_equal(task->settings->optional, task->last ? 1 : 0);
     }
     plan_free(plan);
 }
@@ -460,16 +460,17 @@ static void some_failures_are_retried(void **state)
         "- {id: a, run: x}\n"
         "- {id: b, run: x, retry: {on: [exit, signal, idle, exit]}}\n"
         "- {id: c, run: x, retry: 3, on_failure: stop, approve: true}\n");
-    assert_int_equal(task_of(plan, "a")->settings.retry_on, PLAN_CAUSE_TIMEOUT);
-    assert_int_equal(task_of(plan, "b")->settings.retry_on,
+    assert_int_equal(task_of(plan, "a")->settings->retry_on,
+                     PLAN_CAUSE_TIMEOUT);
+    assert_int_equal(task_of(plan, "b")->settings->retry_on,
                      PLAN_CAUSE_EXIT | PLAN_CAUSE_SIGNAL | PLAN_CAUSE_IDLE);
-    assert_int_equal(task_of(plan, "c")->settings.on_failure,
+    assert_int_equal(task_of(plan, "c")->settings->on_failure,
                      PLAN_ON_FAILURE_STOP);
     assert_true(task_of(plan, "c")->approve);
     assert_false(task_of(plan, "a")->approve);
     plan_free(plan);
     plan = read_good("sluice: 1\nname: test\ntasks: [{id: a, run: x}]\n");
-    assert_int_equal(task_of(plan, "a")->settings.retry_on, PLAN_CAUSES_ALL);
+    assert_int_equal(task_of(plan, "a")->settings->retry_on, PLAN_CAUSES_ALL);
     plan_free(plan);
 }
 

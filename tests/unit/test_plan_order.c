@@ -153,7 +153,7 @@ static void the_nearest_priority_counts(void **state)
     };
     assert_int_equal(plan->goal, PLAN_GOAL_FINISH_MANY);
     for (size_t ix = 0; ix < ARRAY_COUNT(wanted); ix++) {
-        assert_int_equal(task_of(plan, wanted[ix].id)->settings.priority,
+        assert_int_equal(task_of(plan, wanted[ix].id)->settings->priority,
                          wanted[ix].priority);
     }
     plan_free(plan);
@@ -166,8 +166,8 @@ static void a_base_gate_is_most_urgent(void **state)
         read_good(HEAD "repos: {api: {path: a, base: dev, gate: make}}\n"
                        "defaults: {priority: 8}\n"
                        "tasks: [{id: m, repo: api, merge: true}]\n");
-    assert_int_equal(task_of(plan, "m")->settings.priority, 8);
-    assert_int_equal(task_of(plan, "api/+base")->settings.priority, 0);
+    assert_int_equal(task_of(plan, "m")->settings->priority, 8);
+    assert_int_equal(task_of(plan, "api/+base")->settings->priority, 0);
     plan_free(plan);
 }
 
