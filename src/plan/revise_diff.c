@@ -457,6 +457,7 @@ same_node(struct pending *pending, const struct node *a, const struct node *b)
     const struct node *y = node_first(b);
     const struct node *x = node_first(a);
     while (x != NULL && a->kind == NODE_LIST) {
+        INVARIANT(y != NULL); /* their counts are equal */
         push(pending, x, y);
         x = node_next(x);
         y = node_next(y);
