@@ -7,6 +7,7 @@
 #include "plan/revise.h"
 
 #include "base/duration.h"
+#include "base/invariant.h"
 #include "plan/plan_internal.h"
 
 #include <string.h>
