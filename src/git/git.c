@@ -705,8 +705,8 @@ char *git_next_line(struct strbuf *list, size_t *cursor)
 static enum err
 parse_id(const char *text, size_t len, struct git_id *out, struct diag *diag)
 {
-    if (len < ID_BYTES_MIN || len >= sizeof(out->text) ||
-        strspn(text, "0123456789abcdef") != len) {
+    bool fits = len >= ID_BYTES_MIN && len < sizeof(out->text);
+    if (!fits || strspn(text, "0123456789abcdef") != len) {
         return diag_set(diag,
                         ERR_IO,
                         "git printed \"%.60s\" instead of an object id",

@@ -174,7 +174,7 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
     return ERR_OK;
 }
 
-static void add_attempts(struct strbuf *out, struct attempts *attempts)
+static void add_attempts(struct strbuf *out, const struct attempts *attempts)
 {
     static const struct store_visitor visitor = {.attempt = on_attempt};
     struct store_query query = {
@@ -185,12 +185,13 @@ static void add_attempts(struct strbuf *out, struct attempts *attempts)
     struct store *store = NULL;
     struct diag ignored = {0};
     struct strbuf rows = {0};
-    attempts->out = &rows;
+    struct attempts reading = *attempts;
+    reading.out = &rows;
     if (store_open(&store,
                    source_place(attempts->page->source)->address,
                    STORE_READ,
                    &ignored) == ERR_OK &&
-        store_read(store, &query, &visitor, attempts, NULL, &ignored) ==
+        store_read(store, &query, &visitor, &reading, NULL, &ignored) ==
             ERR_OK &&
         rows.len > 0) {
         strbuf_adds(out,
