@@ -302,6 +302,9 @@ enum err session_look(struct engine *engine,
         .out = out,
         .diag = diag,
     };
+    if (look->token == 0) {
+        return diag_set(diag, ERR_UNAVAILABLE, "no scheduler is running");
+    }
     bool found = engine_find_session(engine, look->token, &looking.session);
     INVARIANT(found); /* the engine has checked its key */
     looking.run = engine_run(engine, looking.session.run);
