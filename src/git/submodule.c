@@ -13,6 +13,7 @@
 #include "git/submodule.h"
 
 #include "base/crash.h"
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "git/copy.h"
 #include "git/log.h"
@@ -71,16 +72,14 @@ static const char *format(struct arena *arena, const char *text, ...)
     PRINTF_LIKE(2, 3);
 static const char *format(struct arena *arena, const char *text, ...)
 {
-    char *copy = NULL;
     va_list args;
     va_list again;
     va_start(args, text);
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, text, args);
-    if (len >= 0) {
-        copy = arena_alloc(arena, (size_t)len + 1, 1);
-        (void)vsnprintf(copy, (size_t)len + 1, text, again);
-    }
+    INVARIANT(len >= 0);
+    char *copy = arena_alloc(arena, (size_t)len + 1, 1);
+    (void)vsnprintf(copy, (size_t)len + 1, text, again);
     va_end(again);
     va_end(args);
     return copy;
