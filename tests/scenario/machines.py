@@ -184,7 +184,9 @@ class Host:
 
     def env(self):
         """The environment of its processes."""
+        counters = os.environ.get("LLVM_PROFILE_FILE")  # of tools/coverage
         return {
+            **({"LLVM_PROFILE_FILE": counters} if counters else {}),
             "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", ""),
             "HOME": str(self.folder),
             "LC_ALL": "C.UTF-8",
