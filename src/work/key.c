@@ -18,20 +18,31 @@ enum { HEX_DIGITS = 32 };
 static const char file_name[] = "secret";
 static const char new_name[] = "secret.new";
 
-/* Read the file; false: it does not exist, or is not a secret. */
+/* Read the file; false with an errno, which is 0 if it is not a secret. */
 static bool read_file(struct key_secret *out, int dir)
 {
     unsigned char bytes[SHA256_BYTES + 1];
     int fd =
         openat(dir, file_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t len = fd >= 0 ? read(fd, bytes, sizeof(bytes)) : -1;
+    int error = len < 0 ? errno : 0;
     if (fd >= 0) {
         (void)close(fd);
     }
     if (len == SHA256_BYTES) {
         memcpy(out->bytes, bytes, SHA256_BYTES);
     }
+    errno = error;
     return len == SHA256_BYTES;
+}
+
+/* Whether an error means that there is no secret: no file, a link, a socket, or
+ * a pipe. After any other one there may be, and sessions have keys made of it.
+ */
+static bool is_missing(int error)
+{
+    return error == 0 || error == ENOENT || error == ELOOP || error == ENXIO ||
+           error == EAGAIN;
 }
 
 /* Create the file; false with an errno. The holder of the store's lock calls
@@ -64,7 +75,7 @@ enum err key_load(struct key_secret *out, const char *home, struct diag *diag)
 {
     int dir = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool good = dir >= 0 && read_file(out, dir);
-    if (dir >= 0 && !good) {
+    if (dir >= 0 && !good && is_missing(errno)) {
         good = getrandom(out->bytes, SHA256_BYTES, 0) == SHA256_BYTES &&
                write_file(out, dir);
     }
@@ -72,7 +83,7 @@ enum err key_load(struct key_secret *out, const char *home, struct diag *diag)
     if (!good) {
         err = diag_set(diag,
                        ERR_IO,
-                       "create %s/%s: %s",
+                       "open %s/%s: %s",
                        home,
                        file_name,
                        strerror(errno));
@@ -107,8 +118,9 @@ uint64_t key_token(const char *key)
     size_t digits = strspn(key, "0123456789");
     errno = 0;
     unsigned long long token = strtoull(key, &end, 10);
-    bool good = digits > 0 && errno == 0 && end == key + digits &&
-                *end == '-' && strlen(end + 1) == HEX_DIGITS;
+    INVARIANT(digits == 0 || end == key + digits);
+    bool good = digits > 0 && errno == 0 && *end == '-' &&
+                strlen(end + 1) == HEX_DIGITS;
     return good ? token : 0;
 }
 

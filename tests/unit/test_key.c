@@ -2,7 +2,9 @@
 #include "work/key.h"
 
 #include "base/macros.h"
+#include "tests/support/calls.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -365,6 +367,102 @@ static void a_missing_home_is_an_error(void **state)
     assert_int_equal(key_load(&secret, "", NULL), ERR_IO);
 }
 
+/* A secret that was not made whole is not there; the next try makes it. */
+static void expect_none(const struct home *home)
+{
+    assert_int_not_equal(access(home->file, F_OK), 0);
+    assert_int_equal(errno, ENOENT);
+    struct key_secret secret = load(home);
+    expect_file(home, &secret);
+    assert_int_equal(unlink(home->file), 0);
+}
+
+static void a_failure_leaves_no_half_secret(void **state)
+{
+    const struct home *home = *state;
+    int before = next_descriptors();
+    unsigned failed = 0;
+    for (unsigned n = 2; calls_more(); n++) {
+        struct key_secret secret;
+        struct diag diag = {0};
+        /* One call, and then it and the next one. */
+        calls_fail(&(struct calls_fault){.first = n / 2, .count = n % 2 + 1});
+        enum err err = key_load(&secret, home->dir, &diag);
+        if (calls_end() && err != ERR_OK) {
+            failed++;
+            assert_int_equal(err, ERR_IO);
+            assert_non_null(strstr(diag.text, home->file));
+            expect_none(home);
+        } else {
+            assert_int_equal(err, ERR_OK);
+            expect_file(home, &secret);
+            assert_int_equal(unlink(home->file), 0);
+        }
+    }
+    assert_true(failed >= 8);
+    assert_int_equal(next_descriptors(), before);
+}
+
+static void a_disk_that_takes_nothing_is_an_error(void **state)
+{
+    const struct home *home = *state;
+    static const char *const names[] = {"write", "getrandom"};
+    for (size_t ix = 0; ix < ARRAY_COUNT(names); ix++) {
+        struct key_secret secret;
+        struct diag diag = {0};
+        calls_fail(&(struct calls_fault){
+            .only = names[ix],
+            .first = 1,
+            .error = CALLS_NOTHING,
+        });
+        assert_int_equal(key_load(&secret, home->dir, &diag), ERR_IO);
+        assert_true(calls_end());
+        expect_none(home);
+    }
+}
+
+/* Sessions have keys made of it. */
+static void a_secret_that_cannot_be_read_is_kept(void **state)
+{
+    const struct home *home = *state;
+    struct key_secret first = load(home);
+    for (unsigned n = 1; calls_more(); n++) {
+        struct key_secret secret;
+        struct diag diag = {0};
+        calls_fail(&(struct calls_fault){.first = n});
+        enum err err = key_load(&secret, home->dir, &diag);
+        if (!calls_end() || strcmp(calls_failed(), "close") == 0) {
+            assert_int_equal(err, ERR_OK);
+        } else {
+            assert_int_equal(err, ERR_IO);
+        }
+        expect_file(home, &first);
+    }
+}
+
+/* A link, a socket, a pipe with a writer. */
+static void another_kind_of_file_is_replaced(void **state)
+{
+    const struct home *home = *state;
+    static const int errors[] = {ELOOP, ENXIO, EAGAIN};
+    for (size_t ix = 0; ix < ARRAY_COUNT(errors); ix++) {
+        struct key_secret secret;
+        struct diag diag = {0};
+        put(home->file, SHA256_BYTES);
+        calls_fail(&(struct calls_fault){
+            .only = "openat",
+            .first = 1,
+            .error = errors[ix],
+        });
+        assert_int_equal(key_load(&secret, home->dir, &diag), ERR_OK);
+        assert_true(calls_end());
+        assert_memory_not_equal(secret.bytes, "xxxxxxxx", 8);
+        expect_file(home, &secret);
+    }
+}
+
+#define WITH_HOME(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,28 +472,18 @@ int main(void)
         cmocka_unit_test(a_key_names_its_token),
         cmocka_unit_test(what_is_no_key_names_no_token),
         cmocka_unit_test(a_key_must_be_exact),
-        cmocka_unit_test_setup_teardown(a_secret_is_made_once,
-                                        set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_file_of_another_size_is_replaced,
-                                        set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_file_of_its_size_is_kept,
-                                        set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(half_a_new_file_is_overwritten,
-                                        set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_pipe_is_replaced, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_link_is_not_followed,
-                                        set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_link_for_the_new_file_is_an_error,
-                                        set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_missing_home_is_an_error,
-                                        set_up,
-                                        tear_down),
+        WITH_HOME(a_secret_is_made_once),
+        WITH_HOME(a_file_of_another_size_is_replaced),
+        WITH_HOME(a_file_of_its_size_is_kept),
+        WITH_HOME(half_a_new_file_is_overwritten),
+        WITH_HOME(a_pipe_is_replaced),
+        WITH_HOME(a_link_is_not_followed),
+        WITH_HOME(a_link_for_the_new_file_is_an_error),
+        WITH_HOME(a_missing_home_is_an_error),
+        WITH_HOME(a_failure_leaves_no_half_secret),
+        WITH_HOME(a_disk_that_takes_nothing_is_an_error),
+        WITH_HOME(a_secret_that_cannot_be_read_is_kept),
+        WITH_HOME(another_kind_of_file_is_replaced),
     };
     return cmocka_run_group_tests_name("key", tests, NULL, NULL);
 }
