@@ -99,7 +99,11 @@ static int open_file(struct place *place, const char *name)
         errno != ENODEV && errno != ENOTDIR) {
         place->error = errno;
     }
-    if (fd >= 0 && (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode))) {
+    bool known = fd >= 0 && fstat(fd, &stat) == 0;
+    if (fd >= 0 && !known) {
+        place->error = errno;
+    }
+    if (fd >= 0 && (!known || !S_ISREG(stat.st_mode))) {
         (void)close(fd);
         fd = -1;
     }
@@ -122,6 +126,9 @@ static size_t read_records(struct place *place,
         return 0;
     }
     ssize_t len = pread(fd, bytes, RECORD_FILE_BYTES, 0);
+    if (len < 0) {
+        place->error = errno;
+    }
     (void)close(fd);
     return len > 0 ? (size_t)len : 0;
 }
@@ -185,9 +192,11 @@ static enum lock_state probe_lock(struct place *place)
         return LOCK_FREE;
     }
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    bool held = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    if (fcntl(fd, F_OFD_GETLK, &lock) != 0) {
+        place->error = errno;
+    }
     (void)close(fd);
-    return held ? LOCK_HELD : LOCK_FREE;
+    return lock.l_type != F_UNLCK ? LOCK_HELD : LOCK_FREE;
 }
 
 /* A shim holds the lock: is it the shim that created `started`? */
