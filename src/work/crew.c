@@ -421,6 +421,7 @@ static void orphan(struct crew *crew, struct job *job)
     }
     job->orphan = true;
     job->over = job->over || !job->given;
+    job->due = job->due && job->given; /* else it never starts */
     if (!job->over) {
         job->want = WORK_STOP;
         worker_want(crew->worker, job->token, WORK_STOP);
@@ -480,11 +481,12 @@ bool crew_has_news(const struct crew *crew)
     return news;
 }
 
-/* Whether a job waits for something: its start, its end, or its removal. */
+/* Whether a job waits for something: its start, its end, or its removal. One
+ * without a row is being stopped, or its end was not said. */
 static bool is_moving(const struct job *job)
 {
     return job->state != ROW_STARTED || job->next != ROW_STARTED ||
-           job->want != WORK_RUN || job->due || job->orphan || job->over;
+           job->want != WORK_RUN || job->due;
 }
 
 int64_t crew_pause_ns(const struct crew *crew)
