@@ -80,14 +80,13 @@ static void drop_client(struct client *client)
 {
     struct control_socket *control = client->control;
     struct client **place = &control->clients;
-    while (*place != NULL && *place != client) {
+    while (*place != client) {
+        INVARIANT(*place != NULL);
         place = &(*place)->next;
     }
-    if (*place == client) {
-        *place = client->next;
-        control->client_count--;
-        uv_close((uv_handle_t *)&client->pipe, client_closed);
-    }
+    *place = client->next;
+    control->client_count--;
+    uv_close((uv_handle_t *)&client->pipe, client_closed);
 }
 
 static void take_request(struct client *client, const char *json)
@@ -148,13 +147,14 @@ static void give_buffer(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
 static void on_input(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
 {
     struct client *client = stream->data;
+    INVARIANT(!client->waits); /* else nothing is read */
     if (count > 0) {
         strbuf_add(&client->input, buf->base, (size_t)count);
     }
     mem_free(buf->base);
     if (count < 0 || client->input.len > REQUEST_BYTES_MAX) {
         drop_client(client);
-    } else if (count > 0 && !client->waits) {
+    } else if (count > 0) {
         take_line(client);
     }
 }
@@ -323,7 +323,7 @@ void control_socket_answer(struct control_socket *control,
     struct client *client = find_client(control, control->requests[ix].client);
     control->requests[ix] = control->requests[--control->request_count];
     if (client == NULL) {
-        return;
+        return; /* control_socket_close() has dropped it */
     }
     struct strbuf line = {0};
     strbuf_addf(&line, "%s\n", json);
