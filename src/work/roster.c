@@ -295,7 +295,8 @@ static struct near *find_near(const struct roster *roster, const char *text)
 static void note_near(struct roster *roster, const struct job *job)
 {
     struct near *near = find_near(roster, job->near);
-    if (job->near == NULL || job->worker == NULL) {
+    INVARIANT(job->worker != NULL);
+    if (job->near == NULL) {
         return;
     }
     if (near == NULL) {
@@ -377,9 +378,8 @@ static struct post *choose_again(const struct roster *roster,
     if (is_stranded(roster, job)) {
         return job->known ? choose(roster, job) : NULL;
     }
-    bool same =
-        job->instance != NULL && strcmp(job->instance, post->instance) == 0;
-    return same ? NULL : post;
+    INVARIANT(job->instance != NULL);
+    return strcmp(job->instance, post->instance) == 0 ? NULL : post;
 }
 
 /* Count how much each worker has. */

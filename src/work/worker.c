@@ -210,8 +210,7 @@ end(struct worker *worker, struct job *job, struct work_report *report)
 static void deliver(struct worker *worker, struct job *job)
 {
     check(worker, job);
-    if (job->want <= WORK_WITHDRAW || job->told || job->phase != JOB_RUNNING ||
-        job->mark.pid == 0) {
+    if (job->want <= WORK_WITHDRAW || job->told || job->phase != JOB_RUNNING) {
         return; /* the report of its start calls this again */
     }
     crash_point("before-end");

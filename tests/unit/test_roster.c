@@ -168,6 +168,7 @@ static void an_order_waits_for_a_worker_with_its_label(void **state)
     turn(fixture, &workers, "", "");
     assert_false(says(fixture, "\"orders\""));
     assert_false(roster_has_news(fixture->roster));
+    assert_false(roster_may_wait(fixture->roster));
     add_worker(&workers, "b", "b,any,gpu", 1, "up", true);
     turn(fixture, &workers, "", "");
     assert_true(roster_has_news(fixture->roster));
@@ -695,6 +696,150 @@ static void a_superseded_scheduler_is_told(void **state)
     assert_int_equal(roster_hear(fixture->roster, "", &diag), ERR_CORRUPT);
 }
 
+static void an_order_that_comes_again_is_one(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    add_worker(&workers, "a", "a,any", 4, "up", true);
+    turn(fixture, &workers, "", "");
+    assign(fixture, 1, NULL, NULL);
+    assign(fixture, 1, NULL, NULL);
+    struct work_id id = {1, NONCE, "run", "task", "1"};
+    roster_ask(fixture->roster, &id, true, WORK_RUN); /* it is known */
+    roster_want(fixture->roster, 9, WORK_STOP);       /* these are not */
+    roster_tell(fixture->roster, 9, "text");
+    turn(fixture, &workers, "", "");
+    assert_given(fixture, 1, "a");
+    const char *body = strstr(strbuf_text(&fixture->said), "\"body\"");
+    assert_non_null(body);
+    assert_null(strstr(body + 1, "\"body\""));
+    strbuf_release(&workers);
+}
+
+static void orders_are_given_in_their_order(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    add_worker(&workers, "a", "a,any", 2, "up", true);
+    turn(fixture, &workers, "", "");
+    assign(fixture, 3, NULL, NULL);
+    assign(fixture, 1, NULL, NULL);
+    assign(fixture, 2, NULL, NULL);
+    turn(fixture, &workers, "", "");
+    assert_given(fixture, 1, "a");
+    assert_given(fixture, 2, "a");
+    assert_false(says(fixture, "\"token\":3"));
+    strbuf_release(&workers);
+}
+
+/* It comes with the turn after that in which the session has a row. */
+static void a_message_waits_for_the_row(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    struct strbuf out = {0};
+    assign(fixture, 1, NULL, NULL);
+    roster_tell(fixture->roster, 1, "hello");
+    turn(fixture, &workers, "", ""); /* nobody can have it */
+    assert_false(says(fixture, "\"tells\""));
+    add_worker(&workers, "a", "a,any", 2, "up", true);
+    turn(fixture, &workers, "", "");
+    static const char row[] =
+        "{\"token\":1,\"worker\":\"a\",\"state\":\"started\",\"report\":"
+        "\"{\\\"token\\\":1,\\\"type\\\":\\\"started\\\"}\"}";
+    turn(fixture, &workers, row, "");
+    assert_false(says(fixture, "\"tells\""));
+    turn(fixture, &workers, row, "");
+    assert_true(says(fixture, "\"tells\":[{\"token\":1,\"text\":\"hello\"}]"));
+    offer(fixture, 2, &out);
+    roster_tell(fixture->roster, 2, "later");
+    turn(fixture, &workers, row, "");
+    assert_false(says(fixture, "\"tells\""));
+    strbuf_release(&workers);
+    strbuf_release(&out);
+}
+
+static void impossible_slots_are_none(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    add_worker(&workers, "a", "a,any", -1, "up", true);
+    strbuf_adds(&workers,
+                ",{\"name\":\"b\",\"state\":\"up\",\"slots\":4294967295,"
+                "\"fresh\":true,\"trouble\":\"\"}");
+    turn(fixture, &workers, "", "");
+    assert_int_equal(fixture->slots, 0);
+    strbuf_release(&workers);
+}
+
+/* Give an order to a worker, and hear of it in a row of this state. */
+static void hear_state(struct fixture *fixture,
+                       uint64_t token,
+                       const char *state,
+                       const char *report)
+{
+    struct strbuf workers = {0};
+    struct strbuf row = {0};
+    add_worker(&workers, "a", "a,any", 4, "up", true);
+    turn(fixture, &workers, "", "");
+    assign(fixture, token, NULL, NULL);
+    strbuf_addf(&row,
+                "{\"token\":%llu,\"worker\":\"a\",\"state\":\"%s\","
+                "\"report\":\"%s\"}",
+                (unsigned long long)token,
+                state,
+                report);
+    turn(fixture, &workers, strbuf_text(&row), "");
+    strbuf_release(&workers);
+    strbuf_release(&row);
+}
+
+static void reports_that_cannot_be_are_of_lost_work(void **state)
+{
+    struct fixture *fixture = *state;
+    hear_state(fixture, 1, "ended", "damaged");
+    assert_string_equal(strbuf_text(&fixture->reports), "1 lost;");
+    hear_state(fixture,
+               2,
+               "ended",
+               "{\\\"token\\\":2,\\\"type\\\":\\\"started\\\"}");
+    assert_string_equal(strbuf_text(&fixture->reports), "2 lost;");
+    /* That of a start is not needed. */
+    hear_state(fixture, 3, "started", "damaged");
+    assert_string_equal(strbuf_text(&fixture->reports), "");
+    hear_state(fixture,
+               4,
+               "started",
+               "{\\\"token\\\":4,\\\"type\\\":\\\"refused\\\"}");
+    assert_string_equal(strbuf_text(&fixture->reports), "");
+}
+
+static void what_is_unwanted_and_gone_was_withdrawn(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    hear_state(fixture, 1, "assigned", "");
+    roster_want(fixture->roster, 1, WORK_CANCEL);
+    turn(fixture, &workers, "", "");
+    assert_string_equal(strbuf_text(&fixture->reports), "1 refused;");
+    strbuf_release(&workers);
+}
+
+/* It has no worker yet, so nobody can speak for it. */
+static void a_request_for_an_order_without_a_worker_has_no_token(void **state)
+{
+    struct fixture *fixture = *state;
+    struct strbuf workers = {0};
+    assign(fixture, 5, NULL, NULL);
+    turn(fixture,
+         &workers,
+         "",
+         "{\"number\":1,\"session\":true,\"worker\":\"\",\"token\":5,"
+         "\"who\":\"w\",\"request\":\"{}\"}");
+    assert_string_equal(strbuf_text(&fixture->requests), "1 {} 0;");
+    strbuf_release(&workers);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -722,6 +867,13 @@ int main(void)
         CASE(only_answers_to_sessions_wait_for_the_disk),
         CASE(an_answer_waits_for_the_worker_of_an_order),
         CASE(a_superseded_scheduler_is_told),
+        CASE(an_order_that_comes_again_is_one),
+        CASE(orders_are_given_in_their_order),
+        CASE(a_message_waits_for_the_row),
+        CASE(impossible_slots_are_none),
+        CASE(reports_that_cannot_be_are_of_lost_work),
+        CASE(what_is_unwanted_and_gone_was_withdrawn),
+        CASE(a_request_for_an_order_without_a_worker_has_no_token),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

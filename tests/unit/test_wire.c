@@ -164,6 +164,89 @@ static void a_damaged_order_is_refused(void **state)
     strbuf_release(&text);
 }
 
+/* Change a part of the text of an order; whether it can still be read. */
+static enum err read_changed(const char *part, const char *change)
+{
+    struct work_order sent = whole();
+    struct strbuf text = {0};
+    struct strbuf changed = {0};
+    struct wire_order got;
+    struct diag diag = {0};
+    sent.sandbox.on = false;
+    wire_add_order(&text, &sent);
+    const char *at = strstr(text.text, part);
+    assert_non_null(at);
+    strbuf_add(&changed, text.text, (size_t)(at - text.text));
+    strbuf_adds(&changed, change);
+    strbuf_adds(&changed, at + strlen(part));
+    enum err err = wire_read_order(&got, strbuf_text(&changed), &diag);
+    wire_release_order(&got);
+    strbuf_release(&text);
+    strbuf_release(&changed);
+    return err;
+}
+
+/* What it would do must be clear, and in its own directory. */
+static void a_part_of_an_order_is_not_enough(void **state)
+{
+    (void)state;
+    static const char *const changes[][2] = {
+        {"\"0123456789abcdef0123456789abcdef\"",
+         "\"0123456789abcdef0123456789abcdef0\""},
+        {"\"task\":\"a/merge\"", "\"task\":\"../merge\""},
+        {"\"name\":\"feedback\"", "\"name\":null"},
+        {"\"name\":\"feedback\"", "\"name\":\"../feedback\""},
+        {"\"task\":\"a/merge\",\"group\"", "\"group\""},
+        {"\"group\":\"b\"", "\"group\":7"},
+        {"\"task\":\"c/merge\"", "\"task\":7"},
+        {"\"name\":\"2\"", "\"name\":2"},
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(changes); ix++) {
+        assert_int_equal(read_changed(changes[ix][0], changes[ix][1]),
+                         ERR_CORRUPT);
+    }
+    assert_int_equal(read_changed("\"argv\":", "\"x\":"), ERR_OK);
+    assert_int_equal(read_changed("\"make\"", "7"), ERR_OK); /* an empty word */
+}
+
+static void an_order_needs_something_to_do(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {
+        "\"shell\":\"true\"",
+        "\"argv\":[\"true\"]",
+        "\"agent\":true",
+        "\"git\":{\"repo\":\"r\",\"merge\":true,\"members\":"
+        "[{\"task\":\"t\",\"group\":\"g\"}]}",
+        "\"git\":{\"repo\":\"r\",\"base_gate\":true,\"members\":"
+        "[{\"task\":\"t\",\"group\":\"g\"}]}",
+        "\"git\":{}",
+    };
+    for (size_t ix = 0; ix < ARRAY_COUNT(ways); ix++) {
+        struct strbuf text = {0};
+        struct wire_order got;
+        struct diag diag = {0};
+        strbuf_addf(&text,
+                    "{\"token\":7,\"nonce\":\"n\",\"run\":\"r\","
+                    "\"task\":\"t\",\"name\":\"1\",\"folder\":\"/\",%s}",
+                    ways[ix]);
+        assert_int_equal(wire_read_order(&got, strbuf_text(&text), &diag),
+                         ix + 1 < ARRAY_COUNT(ways) ? ERR_OK : ERR_CORRUPT);
+        wire_release_order(&got);
+        strbuf_release(&text);
+    }
+}
+
+static void wants_have_names(void **state)
+{
+    (void)state;
+    for (int want = WORK_RUN; want <= WORK_STOP; want++) {
+        assert_int_equal(wire_read_want(wire_want_name((enum work_want)want)),
+                         want);
+    }
+    assert_int_equal(wire_read_want("of a later version"), WORK_STOP);
+}
+
 static void an_end_arrives_with_its_result(void **state)
 {
     (void)state;
@@ -258,6 +341,8 @@ static void a_damaged_report_is_refused(void **state)
         "{\"type\":\"lost\"}",
         "{\"token\":1,\"type\":\"ended\"}",
         "{\"token\":1,\"type\":\"ended\",\"exit\":{\"cause\":\"x\"}}",
+        "{\"token\":1,\"type\":\"ended\",\"exit\":{}}",
+        "{\"token\":1,\"type\":\"lost\",\"exit\":{\"cause\":\"exit\"}}",
         "{\"token\":1,\"type\":\"lost\",\"result\":\"{\"}",
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(texts); ix++) {
@@ -274,6 +359,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_order_arrives_as_it_was_sent),
         cmocka_unit_test(a_damaged_order_is_refused),
+        cmocka_unit_test(a_part_of_an_order_is_not_enough),
+        cmocka_unit_test(an_order_needs_something_to_do),
+        cmocka_unit_test(wants_have_names),
         cmocka_unit_test(an_end_arrives_with_its_result),
         cmocka_unit_test(other_reports_arrive),
         cmocka_unit_test(a_damaged_report_is_refused),

@@ -783,6 +783,68 @@ static void a_program_that_reads_has_no_output(void **state)
     assert_null(fixture->report.output);
 }
 
+static void what_a_shim_was_told_is_not_told_again(void **state)
+{
+    struct fixture *fixture = *state;
+    begin(fixture);
+    fixture->end_err = ERR_NOT_FOUND; /* it is about to be gone */
+    worker_want(fixture->worker, TOKEN, WORK_STOP);
+    DONE(fixture, "stop");
+    set_found(fixture, ATTEMPT_LIVE);
+    worker_respawn(fixture->worker);
+    DONE(fixture, "watch");
+    assert_int_equal(worker_next_ns(fixture->worker), INT64_MAX);
+}
+
+static void a_shim_that_is_gone_at_once_is_looked_at_soon(void **state)
+{
+    struct fixture *fixture = *state;
+    set_found(fixture, ATTEMPT_LIVE);
+    fixture->watch_err = ERR_NOT_FOUND;
+    ask(fixture, true, WORK_RUN);
+    DONE(fixture, "watch STARTED");
+    set_found(fixture, ATTEMPT_ENDED);
+    look_again(fixture, RECHECK_MS);
+    DONE(fixture, "ENDED");
+}
+
+/* The pid is that of another process since. */
+static void another_shim_is_news(void **state)
+{
+    struct fixture *fixture = *state;
+    begin(fixture);
+    set_found(fixture, ATTEMPT_LIVE);
+    fixture->found.start_ticks++;
+    worker_respawn(fixture->worker);
+    DONE(fixture, "watch STARTED");
+    assert_int_equal(fixture->report.mark.start_ticks, TICKS + 1);
+}
+
+static void late_reports_of_a_server_do_no_harm(void **state)
+{
+    struct fixture *fixture = *state;
+    begin(fixture);
+    report(fixture, EXEC_STARTED, 0);
+    DONE(fixture, ""); /* once */
+    set_found(fixture, ATTEMPT_LIVE);
+    report(fixture, EXEC_ENDED, EAGAIN); /* another shim has it */
+    DONE(fixture, "watch");
+    set_found(fixture, ATTEMPT_ENDED);
+    report(fixture, EXEC_ENDED, EAGAIN);
+    DONE(fixture, "ENDED");
+    worker_free(NULL);
+}
+
+static void another_server_has_unclear_work_looked_at(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->inspect_err = ERR_UNAVAILABLE;
+    ask(fixture, false, WORK_RUN);
+    fixture->inspect_err = ERR_OK;
+    worker_respawn(fixture->worker);
+    DONE(fixture, "UNKNOWN");
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
@@ -813,6 +875,11 @@ int main(void)
         CASE(an_invalid_result_is_reported_at_once),
         CASE(a_program_is_looked_for_before_it_starts),
         CASE(a_program_that_reads_has_no_output),
+        CASE(what_a_shim_was_told_is_not_told_again),
+        CASE(a_shim_that_is_gone_at_once_is_looked_at_soon),
+        CASE(another_shim_is_news),
+        CASE(late_reports_of_a_server_do_no_harm),
+        CASE(another_server_has_unclear_work_looked_at),
     };
 #undef CASE
     return cmocka_run_group_tests(tests, NULL, NULL);
