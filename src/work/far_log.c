@@ -21,6 +21,7 @@ struct far_log {
     int fd;
     int64_t size; /* of the file, without a note about what is missing */
     bool cut;     /* that note was written */
+    off_t end;    /* of the file; what a failed write has left is after it */
 };
 
 static enum err bad_file(const struct far_log *log, struct diag *diag)
@@ -88,10 +89,14 @@ void far_log_close(struct far_log *log)
     mem_free(log);
 }
 
-static bool append(const struct far_log *log, const char *bytes, size_t len)
+static bool append(struct far_log *log, const char *bytes, size_t len)
 {
-    return lseek(log->fd, 0, SEEK_END) >= 0 &&
-           attempt_file_write_all(log->fd, bytes, len);
+    if (lseek(log->fd, log->end, SEEK_SET) < 0 ||
+        !attempt_file_write_all(log->fd, bytes, len)) {
+        return false;
+    }
+    log->end += (off_t)len;
+    return true;
 }
 
 /* Append what a piece has that the file has not. */
@@ -114,16 +119,20 @@ static enum err take_piece(struct far_log *log,
         strbuf_addf(&note,
                     "[sluice: %lld bytes are on the worker's machine only]\n",
                     (long long)(start - log->size));
-        log->cut = true;
-        log->size = start;
-        err = append(log, note.text, note.len) ? ERR_OK : bad_file(log, diag);
+        if (append(log, note.text, note.len)) {
+            log->cut = true;
+            log->size = start;
+        } else {
+            err = bad_file(log, diag);
+        }
         strbuf_release(&note);
     }
     if (err == ERR_OK && start <= log->size &&
         start + (int64_t)len > log->size) {
         size_t skip = (size_t)(log->size - start);
-        log->size = start + (int64_t)len;
-        if (!append(log, (const char *)bytes + skip, len - skip)) {
+        if (append(log, (const char *)bytes + skip, len - skip)) {
+            log->size = start + (int64_t)len;
+        } else {
             err = bad_file(log, diag);
         }
     }

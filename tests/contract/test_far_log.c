@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "tests/contract/fixture.h"
+#include "tests/support/calls.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -196,6 +197,86 @@ static void a_capped_log_says_what_is_missing(void **state)
     end(&far);
 }
 
+static void a_later_cut_adds_nothing(void **state)
+{
+    struct far far;
+    begin(&far, *state);
+    fixture_sql(far.fixture,
+                "INSERT INTO log (token, worker, bytes, start, text)"
+                " VALUES (7, 'a', 105, 100, 'end')");
+    assert_false(pull(&far));
+    fixture_sql(far.fixture, "UPDATE log SET start = 200, text = 'more'");
+    assert_false(pull(&far));
+    assert_log(&far,
+               "[sluice: 100 bytes are on the worker's machine only]\nend");
+    end(&far);
+}
+
+/* The connection, the memory and the disk: a later pull gets all of it. */
+static void a_failed_pull_loses_nothing(struct far *far, const char *expected)
+{
+    unsigned failed = 0;
+    for (unsigned n = 1; calls_more(); n++) {
+        struct diag diag = {0};
+        bool more = false;
+        far_log_close(far->log);
+        assert_int_equal(far_log_open(&far->log, &far->place, TOKEN, &diag),
+                         ERR_OK);
+        calls_fail(&(struct calls_fault){.first = n});
+        enum err err = far_log_pull(far->log, &more, &diag);
+        (void)calls_end();
+        assert_true((err == ERR_OK) == (diag.text[0] == '\0'));
+        failed += err != ERR_OK ? 1 : 0;
+        (void)pull(far);
+        assert_log(far, expected);
+    }
+    assert_true(failed >= 5);
+}
+
+static void a_copy_comes_whole_after_a_failure(void **state)
+{
+    struct far far;
+    begin(&far, *state);
+    fixture_sql(far.fixture,
+                "INSERT INTO log (token, worker, bytes, start, text)"
+                " VALUES (7, 'a', 105, 100, 'end')");
+    a_failed_pull_loses_nothing(
+        &far,
+        "[sluice: 100 bytes are on the worker's machine only]\nend");
+    end(&far);
+}
+
+static void pieces_come_whole_after_a_failure(void **state)
+{
+    struct far far;
+    begin(&far, *state);
+    start_session(&far, "started");
+    (void)pull(&far);
+    send_piece(&far, 0, "piece");
+    a_failed_pull_loses_nothing(&far, "piece");
+    end(&far);
+}
+
+static void a_log_that_cannot_be_opened_is_an_error(void **state)
+{
+    struct far far;
+    unsigned failed = 0;
+    begin(&far, *state);
+    for (unsigned n = 1; calls_more(); n++) {
+        struct diag diag = {0};
+        struct far_log *log = NULL;
+        calls_fail(&(struct calls_fault){.first = n});
+        enum err err = far_log_open(&log, &far.place, TOKEN, &diag);
+        (void)calls_end();
+        assert_true((err == ERR_OK) == (log != NULL));
+        assert_true((err == ERR_OK) == (diag.text[0] == '\0'));
+        failed += err != ERR_OK ? 1 : 0;
+        far_log_close(log);
+    }
+    assert_true(failed >= 1);
+    end(&far);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +286,10 @@ int main(void)
         FIXTURE_POSTGRES(pieces_of_a_running_session_are_put_together),
         FIXTURE_POSTGRES(the_copy_of_a_log_that_ended_is_taken),
         FIXTURE_POSTGRES(a_capped_log_says_what_is_missing),
+        FIXTURE_POSTGRES(a_later_cut_adds_nothing),
+        FIXTURE_POSTGRES(a_copy_comes_whole_after_a_failure),
+        FIXTURE_POSTGRES(pieces_come_whole_after_a_failure),
+        FIXTURE_POSTGRES(a_log_that_cannot_be_opened_is_an_error),
     };
     return cmocka_run_group_tests_name("far_log", tests, NULL, NULL);
 }
