@@ -237,7 +237,8 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 static void start_polling(struct turns *turns)
 {
     INVARIANT(turns->poll == NULL && !turns->sent);
-    int fd = turns->link.conn != NULL ? PQsocket(turns->link.conn) : -1;
+    INVARIANT(turns->link.conn != NULL);
+    int fd = PQsocket(turns->link.conn);
     if (fd < 0) {
         return;
     }
@@ -271,10 +272,7 @@ static void on_done(uv_work_t *work, int status)
 
 static void begin(struct turns *turns)
 {
-    if (turns->busy || turns->closing) {
-        turns->wanted = true;
-        return;
-    }
+    INVARIANT(!turns->busy && !turns->closing);
     turns->busy = true;
     turns->wanted = false;
     strbuf_clear(&turns->said);
