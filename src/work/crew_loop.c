@@ -329,7 +329,8 @@ on_request(void *ctx, uint64_t id, const char *who, const char *json)
     bool known = nonce != NULL && key_is(key, &loop->secret, token, nonce);
     (void)json_object_del(request, "session");
     char *text = json_dumps(request, JSON_COMPACT);
-    if (known && text != NULL) {
+    INVARIANT(!known || text != NULL);
+    if (known) {
         crew_request(loop->crew, token, id, who, text);
     } else {
         control_socket_answer(
@@ -393,7 +394,7 @@ static void on_hear(void *ctx,
     struct diag diag = {0};
     crash_point("crew-turn-heard");
     bool passes = err == ERR_OK || err == ERR_BUSY || err == ERR_UNAVAILABLE ||
-                  err == ERR_LIMIT || err == ERR_TIMEOUT || err == ERR_IO;
+                  err == ERR_LIMIT || err == ERR_IO;
     if (!passes) {
         leave(loop, err, why->text);
         return;
@@ -633,7 +634,7 @@ static void close_all(struct crew_loop *loop)
 {
     must(uv_prepare_stop(&loop->prepare));
     control_socket_close(loop->door);
-    must(uv_run(&loop->uv, UV_RUN_NOWAIT) >= 0 ? 0 : -1);
+    (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
     link_local_close(loop->link);
     turns_close(loop->turns);
     uv_walk(&loop->uv, close_handle, NULL);
