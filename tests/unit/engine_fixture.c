@@ -265,6 +265,111 @@ static const struct engine_world looking_world = {
     .event = on_event,
 };
 
+/* --- the store ---------------------------------------------------------- */
+
+static const struct rig_ops *ops_of(const struct store *store)
+{
+    return (const struct rig_ops *)store->ops; /* its first member */
+}
+
+/* Whether this call fails. */
+static enum err count_call(const struct store *store, struct diag *diag)
+{
+    struct rig *rig = ops_of(store)->rig;
+    return ++rig->calls == rig->fail_at
+               ? diag_set(diag, rig->fault, "store call %u", rig->calls)
+               : ERR_OK;
+}
+
+static enum err
+on_hold(struct store *store, struct store_info *out, struct diag *diag)
+{
+    enum err err = count_call(store, diag);
+    return err != ERR_OK ? err : ops_of(store)->real->hold(store, out, diag);
+}
+
+/* Who reads rows of a kind. */
+struct reader {
+    const struct rig *rig;
+    enum store_kind kind;
+    store_row_fn fn;
+    void *ctx;
+};
+
+static enum err on_row(void *ctx, const union store_row *row)
+{
+    const struct reader *reader = ctx;
+    union store_row copy = *row;
+    return reader->rig->filter == NULL ||
+                   reader->rig->filter(reader->kind, &copy)
+               ? reader->fn(reader->ctx, &copy)
+               : ERR_OK;
+}
+
+static enum err on_rows(struct store *store,
+                        enum store_kind kind,
+                        const struct store_query *query,
+                        store_row_fn fn,
+                        void *ctx,
+                        struct diag *diag)
+{
+    struct reader reader = {ops_of(store)->rig, kind, fn, ctx};
+    enum err err = count_call(store, diag);
+    return err != ERR_OK
+               ? err
+               : ops_of(store)
+                     ->real->rows(store, kind, query, on_row, &reader, diag);
+}
+
+static enum err
+on_begin(struct store *store, struct store_info *out, struct diag *diag)
+{
+    enum err err = count_call(store, diag);
+    return err != ERR_OK ? err : ops_of(store)->real->begin(store, out, diag);
+}
+
+static enum err
+on_commit(struct store *store, const struct store_info *info, struct diag *diag)
+{
+    enum err err = info != NULL ? count_call(store, diag) : ERR_OK;
+    if (err != ERR_OK) {
+        bool done = ops_of(store)->rig->unnoticed;
+        (void)!ops_of(store)->real->end(store,
+                                        done ? info : NULL,
+                                        &(struct diag){0});
+        return err;
+    }
+    return ops_of(store)->real->end(store, info, diag);
+}
+
+static enum err on_put(struct store *store,
+                       enum store_kind kind,
+                       enum store_put how,
+                       const union store_row *row,
+                       struct diag *diag)
+{
+    enum err err = count_call(store, diag);
+    return err != ERR_OK
+               ? err
+               : ops_of(store)->real->put(store, kind, how, row, diag);
+}
+
+/* Put ourselves between the engine and its store. */
+static void hook_store(struct rig *rig)
+{
+    rig->ops = (struct rig_ops){
+        .ops = *rig->store->ops,
+        .real = rig->store->ops,
+        .rig = rig,
+    };
+    rig->ops.ops.hold = on_hold;
+    rig->ops.ops.rows = on_rows;
+    rig->ops.ops.begin = on_begin;
+    rig->ops.ops.end = on_commit;
+    rig->ops.ops.put = on_put;
+    rig->store->ops = &rig->ops.ops;
+}
+
 /* --- life --------------------------------------------------------------- */
 
 static void take(struct rig *rig)
@@ -285,6 +390,7 @@ rig_try_start(struct rig *rig, struct engine_update *update, struct diag *diag)
 {
     assert_null(rig->engine);
     take(rig);
+    hook_store(rig);
     if (rig->mark.boot_id[0] == '\0') {
         rig->mark = mark_elsewhere();
     }

@@ -12,6 +12,7 @@
 #include "base/macros.h"
 #include "engine/engine.h"
 #include "sim/store/memory.h"
+#include "store/backend.h"
 
 /* When the engine's first batch is written. */
 #define RIG_WALL_NS (INT64_C(1790000000) * SECOND_NS)
@@ -30,6 +31,14 @@ struct rig_order {
     struct strbuf text;
 };
 
+/* The store's functions as the engine sees them. */
+struct rig;
+struct rig_ops {
+    struct store_ops ops; /* first */
+    const struct store_ops *real;
+    struct rig *rig;
+};
+
 /* Starts as {0}; the settings may be changed before rig_start(). */
 struct rig {
     /* Settings. */
@@ -38,7 +47,18 @@ struct rig {
     bool keyless;  /* the engine has no secret */
     enum err look; /* the result of a question */
     struct work_mark mark;
+    /* The store call of this number, from 1, fails with `fault` and changes
+     * nothing; 0: none does. Starting to read or write, reading one kind of
+     * rows, each change of a row and a commit are calls. */
+    uint32_t fail_at;
+    enum err fault;
+    bool unnoticed; /* a commit that fails has happened */
+    /* Called for each row that is read: it may change the row; false: the row
+     * is missing. NULL: nothing is changed. */
+    bool (*filter)(enum store_kind kind, union store_row *row);
     /* State. */
+    struct rig_ops ops;
+    uint32_t calls; /* of the store */
     struct store_memory_db *db;
     struct store *store;
     struct engine *engine; /* NULL: stopped */
