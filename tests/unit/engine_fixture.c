@@ -703,6 +703,7 @@ void rig_report(struct rig *rig,
     full.log = report->log != NULL ? report->log : "";
     engine_reported(rig->engine, &full);
     rig_settle(rig);
+    rig_wait(rig, MS_NS); /* an exit may wait for others */
 }
 
 void rig_begin(struct rig *rig, const char *task)
