@@ -528,6 +528,46 @@ struct work_id assign_id(const struct engine *engine,
     };
 }
 
+/* Fill in what a session needs to run. */
+static enum err
+fill(struct making *making, struct work_order *order, struct diag *diag)
+{
+    struct engine *engine = making->engine;
+    const struct session *session = making->session;
+    bool git = assign_is_git(engine, session);
+    if (making->task->merge && !git) {
+        /* Earlier versions let fragments and updates add such tasks. */
+        return diag_set(diag,
+                        ERR_INVALID,
+                        "it merges, but its repo has no \"base\"");
+    }
+    order->where = where_of(making);
+    find_folder(making, order);
+    order->sandbox = sandbox_of(making);
+    set_task(making);
+    set_repos(making);
+    set_story(making);
+    set_outcome(making);
+    set_outputs(making);
+    add_files(making);
+    add_body(making);
+    if (git) {
+        order->git = git_of(making);
+        add_gates(making);
+    }
+    INVARIANT(order->folder != NULL);
+    if (!order->agent) {
+        return ERR_OK;
+    }
+    enum err err = assign_add_brief(engine,
+                                    session,
+                                    strbuf_text(&making->outputs.json),
+                                    &making->text,
+                                    diag);
+    take_file(making, "brief", NULL);
+    return err;
+}
+
 enum err assign_session(struct engine *engine,
                         const struct session *session,
                         struct strbuf *offer_out,
@@ -556,36 +596,12 @@ enum err assign_session(struct engine *engine,
         .checkpoint_ns = time_or_never(task->settings->checkpoint_after_ns),
         .grace_ns = task->settings->grace_ns,
     };
-    enum err err = ERR_OK;
-    if (order.want == WORK_RUN) {
-        order.where = where_of(&making);
-        find_folder(&making, &order);
-        order.sandbox = sandbox_of(&making);
-        set_task(&making);
-        set_repos(&making);
-        set_story(&making);
-        set_outcome(&making);
-        set_outputs(&making);
-        add_files(&making);
-        add_body(&making);
-        if (assign_is_git(engine, session)) {
-            order.git = git_of(&making);
-            add_gates(&making);
-        }
-        if (order.agent) {
-            err = assign_add_brief(engine,
-                                   session,
-                                   strbuf_text(&making.outputs.json),
-                                   &making.text,
-                                   diag);
-            take_file(&making, "brief", NULL);
-        }
-    }
+    enum err err =
+        order.want == WORK_RUN ? fill(&making, &order, diag) : ERR_OK;
     order.env = making.env;
     order.env_count = making.env_count;
     order.files = making.files;
     order.file_count = making.file_count;
-    INVARIANT(order.want != WORK_RUN || order.folder != NULL);
     INVARIANT(order.git.member_count == 0 ||
               order.git.member_count == session->task_count);
     if (err == ERR_OK && offer_out != NULL) {

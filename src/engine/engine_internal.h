@@ -557,6 +557,12 @@ enum err runs_hot_load(struct engine *engine,
                        uint32_t run,
                        const struct store_fragment *fragment,
                        struct diag *diag);
+/* Reject tasks of a plan, from `first` on, as engine_check() does; `file` is in
+ * the message. */
+enum err runs_check(const struct plan *plan,
+                    uint32_t first,
+                    const char *file,
+                    struct diag *diag);
 /* Find out whether a run has a fragment of this key, `shown` in messages.
  * ERR_CONFLICT: it has one with another text. */
 enum err runs_find_key(const struct engine_run *run,

@@ -267,6 +267,49 @@ struct plan *runs_take_version(struct engine *engine,
     return old;
 }
 
+/* Reject a task that can be simulated, but not run. */
+static enum err check_task(const struct plan *plan,
+                           uint32_t ix,
+                           struct plan_mark *mark_out,
+                           struct diag *diag)
+{
+    const struct plan_task *task = &plan->tasks[ix];
+    if (!task->merge || plan_is_git(&plan->repos[task->repo])) {
+        return ERR_OK;
+    }
+    const struct plan_repo *repo = &plan->repos[task->repo];
+    *mark_out = task->mark;
+    return diag_set(diag,
+                    ERR_INVALID,
+                    "task \"%s\" merges, but its repo \"%s\" has no \"%s\"",
+                    task->id,
+                    repo->name,
+                    repo->path == NULL ? "path" : "base");
+}
+
+enum err runs_check(const struct plan *plan,
+                    uint32_t first,
+                    const char *file,
+                    struct diag *diag)
+{
+    struct plan_mark mark;
+    struct diag why = {0};
+    enum err err = ERR_OK;
+    for (uint32_t ix = first; ix < plan->task_count && err == ERR_OK; ix++) {
+        if (!revise_is_removed(plan, ix)) {
+            err = check_task(plan, ix, &mark, &why);
+        }
+    }
+    return err == ERR_OK ? ERR_OK
+                         : diag_set(diag,
+                                    err,
+                                    "%s:%u:%u: %s",
+                                    file,
+                                    mark.line,
+                                    mark.column,
+                                    why.text);
+}
+
 /* Pass the added tasks to the core and the store; `adder` is the task whose
  * session added them, or PLAN_NONE. */
 static enum err load_added(struct engine *engine,
@@ -277,7 +320,10 @@ static enum err load_added(struct engine *engine,
 {
     struct engine_run *run = &engine->runs[ix];
     uint32_t before = run->task_count;
-    enum err err = load_more(run->loaded, engine_now(engine), diag);
+    enum err err = runs_check(run->plan, before, fragment->file, diag);
+    if (err == ERR_OK) {
+        err = load_more(run->loaded, engine_now(engine), diag);
+    }
     if (err != ERR_OK) {
         undo_fragment(run);
         return err;
@@ -578,24 +624,11 @@ enum err engine_check(const struct plan *plan,
                       struct plan_mark *mark_out,
                       struct diag *diag)
 {
-    for (uint32_t ix = 0; ix < plan->task_count; ix++) {
-        const struct plan_task *task = &plan->tasks[ix];
-        if (!task->merge) {
-            continue;
-        }
-        const struct plan_repo *repo = &plan->repos[task->repo];
-        if (!plan_is_git(repo)) {
-            *mark_out = task->mark;
-            return diag_set(diag,
-                            ERR_INVALID,
-                            "task \"%s\" merges, but its repo \"%s\" has no "
-                            "\"%s\"",
-                            task->id,
-                            repo->name,
-                            repo->path == NULL ? "path" : "base");
-        }
+    enum err err = ERR_OK;
+    for (uint32_t ix = 0; ix < plan->task_count && err == ERR_OK; ix++) {
+        err = check_task(plan, ix, mark_out, diag);
     }
-    return ERR_OK;
+    return err;
 }
 
 bool runs_take_offered(struct engine *engine, struct engine_run *run)

@@ -102,6 +102,11 @@ update_begin(struct engine *engine, struct updating *out, struct diag *diag)
     if (err != ERR_OK) {
         return err;
     }
+    err = runs_check(plan, 0, source.file, diag);
+    if (err != ERR_OK) {
+        plan_free(plan);
+        return err;
+    }
     uint32_t count =
         revise_add_parts(&engine->update->diff, run->text, update->text) +
         revise_add_tasks(&engine->update->diff, run->plan, plan);

@@ -173,6 +173,59 @@ add_gates(struct strbuf *out, uint32_t from, uint32_t count, uint32_t bytes)
     strbuf_adds(out, "]");
 }
 
+static bool unbase(enum store_kind kind, union store_row *row)
+{
+    static const char text[] = "sluice: 1\nname: wave\nlimits: {sessions: 9}\n"
+                               "repos: {t: {path: t}}\n"
+                               "tasks:\n"
+                               "  - {id: m, repo: t, merge: true}\n"
+                               "  - {id: d, run: x}\n";
+    if (kind == STORE_KIND_FRAGMENT) {
+        row->fragment.text = text;
+        row->fragment.text_bytes = strlen(text);
+    }
+    return true;
+}
+
+/* No worker could run it. It cannot be added, and if an earlier version has let
+ * it in, an operator is told. */
+static void a_merge_without_git_is_refused(void **state)
+{
+    (void)state;
+    struct rig rig = {0};
+    open_plan(&rig);
+    rig_refuse(&rig,
+               "{'verb':'add','file':'f',"
+               "'text':'tasks: [{id: m, repo: t, merge: true}]'}",
+               "invalid",
+               "f:1:14: task 'm' merges, but its repo 't' has no 'base'");
+    rig_begin(&rig, "d");
+    rig_deny(&rig,
+             "d",
+             "'verb':'add','text':'tasks: [{id: m, repo: t, merge: true}]'",
+             "invalid",
+             "task 'm' merges, but its repo 't' has no 'base'");
+    rig_release(&rig);
+    rig_start(&rig);
+    rig_submit(&rig,
+               "sluice: 1\nname: wave\nlimits: {sessions: 9}\n"
+               "repos: {t: {path: t, base: main}}\n"
+               "tasks:\n"
+               "  - {id: m, repo: t, merge: true}\n"
+               "  - {id: d, run: x}\n");
+    rig_begin(&rig, "m");
+    rig_stop(&rig);
+    rig.filter = unbase;
+    rig_start(&rig);
+    rig_end(&rig, "m", 1, "{'gates':[" GATE("0f", "failed") "]}");
+    rig_expect(&rig, "{'verb':'retry'}", "will retry its failed");
+    rig_wait(&rig, MINUTE_NS);
+    rig_state(&rig, "m", "parked");
+    rig_reason(&rig, "m", "it merges, but its repo has no \"base\"");
+    rig_state(&rig, "d", "starting");
+    rig_release(&rig);
+}
+
 static void the_last_verdicts_count_up_to_a_number_and_size(void **state)
 {
     enum { ROUNDS = 65, GATES = 16, LONG = 3000 };
@@ -287,6 +340,7 @@ int main(void)
         cmocka_unit_test(a_forgotten_failure_stays_forgotten),
         cmocka_unit_test(a_verdict_of_another_version_is_ignored),
         cmocka_unit_test(other_sessions_have_no_verdicts),
+        cmocka_unit_test(a_merge_without_git_is_refused),
         cmocka_unit_test(the_last_verdicts_count_up_to_a_number_and_size),
         cmocka_unit_test(a_bad_base_is_told_once_until_it_is_merged),
         cmocka_unit_test(a_window_halves_with_each_failure_of_its_queue),

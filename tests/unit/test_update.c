@@ -105,6 +105,25 @@ static void a_version_of_no_run_is_refused(void **state)
     rig_release(&rig);
 }
 
+static void a_version_that_cannot_run_is_refused(void **state)
+{
+    static const char bad[] =
+        HEAD "repos: {r: {path: r, base: main}, s: {path: s, base: main},"
+             " t: {path: t}}\n"
+             "groups: [{id: g, repo: r}]\n"
+             "tasks:\n"
+             "  - {id: a, group: g, run: x, allow_empty: true}\n"
+             "  - {id: m, repo: t, merge: true}\n";
+    (void)state;
+    struct rig rig = {0};
+    begin(&rig, plan);
+    refuse(&rig,
+           bad,
+           ERR_INVALID,
+           "plan.yaml:8:10: task \"m\" merges, but its repo \"t\" has no");
+    rig_release(&rig);
+}
+
 static void the_same_version_changes_nothing(void **state)
 {
     (void)state;
@@ -332,6 +351,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_version_of_no_run_is_refused),
+        cmocka_unit_test(a_version_that_cannot_run_is_refused),
         cmocka_unit_test(the_same_version_changes_nothing),
         cmocka_unit_test(a_version_must_fit_what_was_added),
         cmocka_unit_test(work_that_is_done_keeps_its_place),
