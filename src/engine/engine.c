@@ -164,13 +164,10 @@ enum err engine_apply(struct engine *engine, struct sched_event event)
 void engine_fail(struct engine *engine, enum err err, const char *text)
 {
     INVARIANT(err != ERR_OK);
-    if (engine->failed == ERR_OK) {
-        engine->failed = err;
-        (void)snprintf(engine->failed_text,
-                       sizeof(engine->failed_text),
-                       "%s",
-                       text);
-    }
+    INVARIANT(engine->failed == ERR_OK); /* then nothing is written */
+    engine->failed = err;
+    (void)
+        snprintf(engine->failed_text, sizeof(engine->failed_text), "%s", text);
 }
 
 void engine_drop_later(struct engine *engine, const struct work_id *id)

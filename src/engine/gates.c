@@ -118,7 +118,8 @@ void gates_restore_forgot(struct engine *engine,
 static bool
 add_repo(struct strbuf *out, const struct engine_run *run, uint32_t repo)
 {
-    if (repo == PLAN_NONE || !plan_is_git(&run->plan->repos[repo])) {
+    INVARIANT(repo != PLAN_NONE);
+    if (!plan_is_git(&run->plan->repos[repo])) {
         return false;
     }
     engine_add_repo(out, run->folder, &run->plan->repos[repo]);

@@ -189,7 +189,7 @@ void program_start_due(struct engine *engine)
         if (!program->ops->is_wanted(engine, program)) {
             program_stop(engine, program);
         }
-        if (program->due && program->id == 0) {
+        if (program->due) { /* then it does not run: see check() */
             program->due = false;
             set_id(engine, program);
             program->stopped = false;

@@ -141,11 +141,7 @@ enum err request_apply_run(struct request *request,
     enum err err =
         engine_apply(request->engine,
                      (struct sched_event){.type = type, .run = {run}});
-    if (err != ERR_OK) {
-        return diag_set(&request->diag,
-                        err,
-                        "the state of the run does not allow it");
-    }
+    INVARIANT(err == ERR_OK); /* every state of a run allows it */
     if (type == EVENT_RETRY_RUN) {
         gates_forget_run(request->engine, run);
     }

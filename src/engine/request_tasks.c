@@ -765,9 +765,8 @@ static enum err send_back(struct request *request,
     case TASK_PARKED:
     case TASK_FAILED:
         err = apply_task(request, run, task, &retry);
-        if (err == ERR_OK) {
-            hand_over(request->engine, run, task, text);
-        }
+        INVARIANT(err == ERR_OK); /* such a task can be retried */
+        hand_over(request->engine, run, task, text);
         return err;
     case TASK_WAITING:
     case TASK_READY:
