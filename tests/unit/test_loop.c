@@ -290,8 +290,8 @@ static void a_heartbeat_that_fails_ends_the_loop(void **state)
     struct store *other = replace(&bed);
     assert_int_equal(loop_run(bed.loop, &diag), ERR_CONFLICT);
     assert_non_null(strstr(diag.text, "another process has become"));
-    unmake_bed(&bed);
     store_close(other);
+    unmake_bed(&bed);
 }
 
 /* --- a batch that waits for a heartbeat --------------------------------- */
