@@ -126,26 +126,26 @@ static void a_run_without_its_texts_is_named(void **state)
     expect_damage(drop_plan, ERR_CORRUPT, "\"wave\" has no text of its plan");
 }
 
-#define DROP_TEXTS_AND(name, condition)                                        \
+/* Rows of a run without its texts, from this kind on. */
+#define KEEP_FROM(name, first)                                                 \
     static bool name(enum store_kind kind, union store_row *row)               \
     {                                                                          \
         (void)row;                                                             \
-        return kind == STORE_KIND_RUN ||                                       \
-               (kind != STORE_KIND_FRAGMENT && (condition));                   \
+        return kind == STORE_KIND_RUN || kind >= (first);                      \
     }
-DROP_TEXTS_AND(drop_texts, true)
-DROP_TEXTS_AND(keep_provider, kind >= STORE_KIND_PROVIDER)
-DROP_TEXTS_AND(keep_setting, kind >= STORE_KIND_SETTING)
-DROP_TEXTS_AND(keep_task, kind >= STORE_KIND_TASK)
-DROP_TEXTS_AND(keep_attempt, kind >= STORE_KIND_ATTEMPT)
-DROP_TEXTS_AND(keep_command, kind >= STORE_KIND_COMMAND)
-DROP_TEXTS_AND(keep_nothing, false)
+KEEP_FROM(keep_limit, STORE_KIND_LIMIT)
+KEEP_FROM(keep_provider, STORE_KIND_PROVIDER)
+KEEP_FROM(keep_setting, STORE_KIND_SETTING)
+KEEP_FROM(keep_task, STORE_KIND_TASK)
+KEEP_FROM(keep_attempt, STORE_KIND_ATTEMPT)
+KEEP_FROM(keep_command, STORE_KIND_COMMAND)
+KEEP_FROM(keep_nothing, STORE_KIND_EVENT) /* which is not read */
 
 /* Whichever row is the first that needs the plan. */
 static void a_missing_plan_is_noticed_with_any_row(void **state)
 {
     static const filter_fn filters[] = {
-        drop_texts,
+        keep_limit,
         keep_provider,
         keep_setting,
         keep_task,
