@@ -404,7 +404,10 @@ rig_try_start(struct rig *rig, struct engine_update *update, struct diag *diag)
         .secret = rig->keyless ? NULL : &secret,
         .seed = 1,
         .update = update,
+        .offered_take = rig->plan_take,
+        .offered_source = rig->source,
     });
+    rig->plan_take = NULL;
     enum err err = engine_load(rig->engine, rig->store, NULL, diag);
     if (err == ERR_OK) {
         engine_recover(rig->engine);

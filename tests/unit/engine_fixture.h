@@ -47,6 +47,8 @@ struct rig {
     bool keyless;  /* the engine has no secret */
     enum err look; /* the result of a question */
     struct work_mark mark;
+    struct plan *plan_take; /* offered to the next engine, with its source */
+    struct plan_source source;
     /* The store call of this number, from 1, fails with `fault` and changes
      * nothing; 0: none does. Starting to read or write, reading one kind of
      * rows, each change of a row and a commit are calls. */

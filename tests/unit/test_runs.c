@@ -143,13 +143,13 @@ static void a_plan_of_the_past_is_refused(void **state)
 /* Offer a plan to a new engine, submit another source; whether it was taken. */
 static bool takes(struct plan_source source)
 {
-    struct rig rig = {0};
+    struct rig rig = {.source = source};
     struct plan *plan = NULL;
     struct plan_errors errors = {0};
-    source.len = strlen(source.text);
-    assert_true(plan_read(&plan, &source, &errors));
+    rig.source.len = strlen(source.text);
+    assert_true(plan_read(&plan, &rig.source, &errors));
+    rig.plan_take = plan;
     rig_start(&rig);
-    engine_offer_plan(rig.engine, plan, &source);
     assert_part(submit(&rig, "p.yaml", "/w", PLAN, 2), "wave is submitted");
     bool taken = engine_plan(rig.engine, 0) == plan;
     rig_state(&rig, "a", "starting");
