@@ -317,7 +317,9 @@ on_read(void *ctx, const char *dir, const char *name, struct strbuf *out)
     return attempt_file_read(dir, name, out, &ignored) == ERR_OK;
 }
 
-/* A request of a session: check its key here, where its secret is. */
+/* A request of a session: check its key here, where its secret is. Before its
+ * first turn a worker does not know the sessions that an earlier process has
+ * left it: a result that a session has then must not be refused. */
 static void
 on_request(void *ctx, uint64_t id, const char *who, const char *json)
 {
@@ -332,6 +334,12 @@ on_request(void *ctx, uint64_t id, const char *who, const char *json)
     INVARIANT(!known || text != NULL);
     if (known) {
         crew_request(loop->crew, token, id, who, text);
+    } else if (crew_generation(loop->crew) == 0) {
+        control_socket_answer(
+            loop->door,
+            id,
+            "{\"ok\":false,\"error\":\"unavailable\",\"text\":\"the worker has "
+            "not reached the store yet: ask again\"}");
     } else {
         control_socket_answer(
             loop->door,

@@ -613,6 +613,39 @@ static void requests_need_the_key_of_a_session(void **state)
     end(&station);
 }
 
+/* The worker is asked while it cannot reach the store, and once it has. */
+static void early_step(struct station *station)
+{
+    uint32_t answers = count_answers(station);
+    if (station->stage == 0 && says(station, "a turn failed")) {
+        station->stage = 1;
+        send_with_key(station, TOKEN);
+    } else if (station->stage == 1 && answers == 1) {
+        station->stage = 2;
+        assert_non_null(strstr(strbuf_text(&station->answers), "unavailable"));
+        strbuf_clear(&station->answers);
+        set_code(station, "");
+    } else if (station->stage == 2 && exists(station, "lease-w-1")) {
+        station->stage = 3;
+        send_with_key(station, TOKEN);
+    } else if (station->stage == 3 && answers == 1) {
+        station->stage = 4;
+        assert_non_null(strstr(strbuf_text(&station->answers), "denied"));
+        assert_int_equal(raise(SIGTERM), 0);
+    }
+}
+
+static void no_key_is_denied_before_the_sessions_are_known(void **state)
+{
+    struct station station;
+    begin(&station, *state);
+    fixture_sql(station.fixture, failing_turn);
+    station.step = early_step;
+    run_well(&station);
+    assert_int_equal(station.stage, 4);
+    end(&station);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -627,6 +660,7 @@ int main(void)
         FIXTURE_POSTGRES(a_worker_leaves_after_its_parent),
         FIXTURE_POSTGRES(a_third_signal_leaves_the_sessions),
         FIXTURE_POSTGRES(requests_need_the_key_of_a_session),
+        FIXTURE_POSTGRES(no_key_is_denied_before_the_sessions_are_known),
     };
     (void)signal(SIGPIPE, SIG_IGN); /* as the program has it */
     return cmocka_run_group_tests_name("crew_loop", tests, NULL, NULL);
