@@ -346,7 +346,7 @@ static void there_are_not_too_many_clients(void **state)
     static int fds[CLIENTS_MAX + 1];
     struct rlimit files;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
-    struct rlimit more = {.rlim_cur = 3 * CLIENTS_MAX,
+    struct rlimit more = {.rlim_cur = (rlim_t)3 * CLIENTS_MAX,
                           .rlim_max = files.rlim_max};
     if (more.rlim_cur > more.rlim_max) {
         skip();
