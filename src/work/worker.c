@@ -28,8 +28,10 @@
 #define RECHECK_NS (20 * MS_NS)
 #define TROUBLE_NS (1000 * MS_NS)
 
-/* A shim reported this long ago has begun. */
+/* A shim reported this long ago has begun, or is about to: a busy machine may
+ * let it wait, while its worker or its server is replaced. */
 #define BEGUN_NS (25 * MS_NS)
+#define LATE_NS (10000 * MS_NS)
 
 enum {
     LOG_BYTES = 16 << 10, /* of a log tail in a report */
@@ -54,6 +56,7 @@ struct job {
     struct work_mark mark;
     int64_t watched;    /* process being watched, or 0 */
     int64_t since_ns;   /* when its shim was reported */
+    int64_t late_ns;    /* until when its shim may still begin; 0: it has */
     int64_t recheck_ns; /* when to inspect again; INT64_MAX: never */
 };
 
@@ -475,6 +478,23 @@ start(struct worker *worker, struct job *job, const struct work_order *order)
     crash_point("start-asked");
 }
 
+/* Whether its shim may be about to begin: it lives, and nothing that it could
+ * have started does. */
+static bool is_late(struct worker *worker, struct job *job)
+{
+    const struct work_machine *machine = machine_of(worker);
+    if (machine->now_ns(worker->launch.ctx) >= job->late_ns ||
+        job->mark.pid == 0 || strcmp(job->mark.boot_id, worker->boot_id) != 0 ||
+        machine->has_strays(worker->launch.ctx, job->dir)) {
+        return false;
+    }
+    if (job->watched != job->mark.pid &&
+        machine->watch(worker->launch.ctx, &job->mark, job->token) == ERR_OK) {
+        job->watched = job->mark.pid;
+    }
+    return job->watched == job->mark.pid;
+}
+
 /*
  * Nothing ran, and no shim exists; or no trace of it is left. `order` starts
  * it, if not NULL.
@@ -484,7 +504,9 @@ static void look_never(struct worker *worker,
                        const struct work_order *order)
 {
     INVARIANT(order == NULL || order->id.token == job->token);
-    if (job->begun) {
+    if (job->begun && is_late(worker, job)) {
+        recheck(worker, job, RECHECK_NS);
+    } else if (job->begun) {
         look_vanished(worker, job);
     } else if (!job->ours && (order == NULL || order->again) &&
                machine_of(worker)->has_strays(worker->launch.ctx, job->dir)) {
@@ -624,6 +646,7 @@ void worker_ask(struct worker *worker,
     job = add(worker, id);
     job->mark = *mark;
     job->begun = begun;
+    job->late_ns = machine_of(worker)->now_ns(worker->launch.ctx) + LATE_NS;
     job->want = want;
     look(worker, job, NULL);
     check_awaited(worker, id->token);
@@ -712,6 +735,7 @@ void worker_respawn(struct worker *worker)
          * assigned again, like a job of another worker. */
         job->begun = job->begun || (job->phase == JOB_RUNNING &&
                                     now_ns - job->since_ns >= BEGUN_NS);
+        job->late_ns = now_ns + LATE_NS;
         job->ours = false;
         uint64_t token = job->token;
         look(worker, job, NULL);

@@ -37,6 +37,7 @@ struct fixture {
     struct worker *worker;
     struct strbuf trace;
     int64_t now_ns;
+    const char *boot_id; /* in which it is said to have begun */
     /* What the machine answers. */
     struct attempt_found found;
     enum err inspect_err;
@@ -118,7 +119,7 @@ static enum err fake_inspect(void *ctx,
     struct fixture *fixture = ctx;
     (void)dir;
     (void)diag;
-    assert_string_equal(boot_id, BOOT);
+    assert_string_equal(boot_id, fixture->boot_id);
     *out = fixture->found;
     return fixture->inspect_err;
 }
@@ -274,6 +275,7 @@ static int set_up(void **state)
     };
     struct fixture *fixture = mem_zalloc(1, sizeof(*fixture));
     fixture->now_ns = SECOND_NS;
+    fixture->boot_id = BOOT;
     fixture->printed = "";
     static char address[] = "/store";
     static char home[] = "/place";
@@ -709,7 +711,66 @@ static void a_shim_reported_just_now_may_not_have_begun(void **state)
     DONE(fixture, "UNKNOWN");
     begin(fixture);
     fixture->now_ns += SECOND_NS;
+    fixture->watch_err = ERR_NOT_FOUND;
     worker_respawn(fixture->worker);
+    DONE(fixture, "watch fence stop kill LOST");
+}
+
+/* Ask for what an earlier worker has reported as begun, of this boot. */
+static void ask_begun(struct fixture *fixture)
+{
+    struct work_mark mark = worker_mark(fixture->worker);
+    mark.pid = PID;
+    mark.start_ticks = TICKS;
+    worker_ask(fixture->worker, &session, &mark, true, WORK_RUN);
+}
+
+static void a_shim_that_is_late_is_awaited(void **state)
+{
+    struct fixture *fixture = *state;
+    ask_begun(fixture);
+    DONE(fixture, "watch");
+    look_again(fixture, RECHECK_MS);
+    DONE(fixture, ""); /* it is watched already */
+    set_found(fixture, ATTEMPT_LIVE);
+    look_again(fixture, RECHECK_MS);
+    DONE(fixture, "STARTED");
+    set_found(fixture, ATTEMPT_ENDED);
+    worker_gone(fixture->worker, TOKEN);
+    DONE(fixture, "ENDED");
+    begin(fixture); /* also if its server was replaced */
+    fixture->now_ns += SECOND_NS;
+    set_found(fixture, ATTEMPT_NEVER);
+    worker_respawn(fixture->worker);
+    DONE(fixture, "watch");
+    fixture->watch_err = ERR_NOT_FOUND; /* it has died */
+    worker_gone(fixture->worker, TOKEN);
+    DONE(fixture, "watch fence stop kill LOST");
+}
+
+static void no_shim_is_awaited_for_ever(void **state)
+{
+    struct fixture *fixture = *state;
+    ask_begun(fixture);
+    DONE(fixture, "watch");
+    fixture->now_ns += 10 * SECOND_NS;
+    worker_tick(fixture->worker);
+    DONE(fixture, "fence stop kill LOST");
+    fixture->strays = true; /* what it has started is there */
+    ask_begun(fixture);
+    DONE(fixture, "fence stop kill LOST");
+}
+
+static void no_shim_of_another_boot_is_awaited(void **state)
+{
+    struct fixture *fixture = *state;
+    struct work_mark mark = {
+        .boot_id = "another",
+        .pid = PID,
+        .start_ticks = TICKS,
+    };
+    fixture->boot_id = mark.boot_id;
+    worker_ask(fixture->worker, &session, &mark, true, WORK_RUN);
     DONE(fixture, "fence stop kill LOST");
 }
 
@@ -871,6 +932,9 @@ int main(void)
         CASE(another_server_knows_nothing_of_a_start),
         CASE(another_server_has_running_work_looked_at),
         CASE(a_shim_reported_just_now_may_not_have_begun),
+        CASE(a_shim_that_is_late_is_awaited),
+        CASE(no_shim_is_awaited_for_ever),
+        CASE(no_shim_of_another_boot_is_awaited),
         CASE(an_unreadable_result_is_read_ten_times),
         CASE(an_invalid_result_is_reported_at_once),
         CASE(a_program_is_looked_for_before_it_starts),
