@@ -52,12 +52,15 @@ static const struct {
     {STORE_KIND_COMMAND, STORE_PUT_UPDATE},
 };
 
+/* Only the connection that has joined last may commit: what another one has
+ * sent before can reach the server later. */
 #define HEAD_SET                                                               \
     "WITH put AS (UPDATE scheduler SET engine_ns = $1, wall_ns = $2,"          \
     " last_token = $3, last_event = $4, last_sum = $5, last_command = $6,"     \
     " last_run = $7, writes = $8, beat = clock_timestamp(),"                   \
     " lease_until = greatest(lease_until, " PG_LEASE_UNTIL ")"                 \
-    " WHERE epoch = $9 AND writes = $8 - 1 AND holder = $10 RETURNING 1)"      \
+    " WHERE epoch = $9 AND writes = $8 - 1 AND holder = $10"                   \
+    " AND backend_pid = pg_backend_pid() RETURNING 1)"                         \
     " SELECT batch_fits('scheduler', count(*), 1) FROM put"
 
 /* What was assigned to a worker goes with the end of its attempt. */

@@ -124,9 +124,10 @@ struct wire {
     uint16_t port; /* of the server */
     char address[128];
     struct pair pairs[PAIRS_MAX];
-    char late[PIECE]; /* a COMMIT that is kept back */
+    char late[PIECE]; /* a COMMIT or a batch that is kept back */
     size_t late_len;
     int late_to;
+    bool late_batch;
     atomic_int fault;
     atomic_uint pieces;
     atomic_bool failed;
@@ -219,6 +220,30 @@ static const char *find_commit(const char *bytes, size_t len)
     return found != NULL && found - bytes >= 5 ? found - 5 : NULL;
 }
 
+/* Keep bytes back, and cut the connection for the client. */
+static void
+keep_late(struct wire *wire, struct pair *pair, const char *bytes, size_t len)
+{
+    memcpy(wire->late, bytes, len);
+    wire->late_len = len;
+    wire->late_to = pair->server;
+    wire->late_batch = atomic_load(&wire->fault) == WIRE_LATE_BATCH;
+    shut(&pair->client);
+    has_failed(wire);
+}
+
+/* Send a batch that was kept back, and wait until the server is done with it
+ * and with its connection. */
+static void send_late_batch(struct wire *wire)
+{
+    char bytes[256];
+    (void)send_all(wire->late_to, wire->late, wire->late_len);
+    (void)shutdown(wire->late_to, SHUT_WR);
+    while (recv(wire->late_to, bytes, sizeof(bytes), 0) > 0) {
+    }
+    wire->late_len = 0;
+}
+
 /* Do with a COMMIT what is to be done; whether it was dealt with. */
 static bool
 take_commit(struct wire *wire, struct pair *pair, const char *bytes, size_t len)
@@ -232,12 +257,9 @@ take_commit(struct wire *wire, struct pair *pair, const char *bytes, size_t len)
         pair->swallow = true;
         return !send_all(pair->server, bytes, len);
     case WIRE_LATE_COMMIT:
-        memcpy(wire->late, bytes, len);
-        wire->late_len = len;
-        wire->late_to = pair->server;
-        shut(&pair->client);
-        has_failed(wire);
+        keep_late(wire, pair, bytes, len);
         return true;
+    case WIRE_LATE_BATCH:
     case WIRE_PASS:
     case WIRE_CUT_LATER:
     case WIRE_DOWN:
@@ -258,6 +280,13 @@ static void from_client(struct wire *wire, struct pair *pair)
         return;
     }
     const char *commit = find_commit(bytes, (size_t)len);
+    if (commit != NULL && atomic_load(&wire->fault) == WIRE_LATE_BATCH) {
+        keep_late(wire, pair, bytes, (size_t)len);
+        return;
+    }
+    if (commit != NULL && wire->late_len > 0 && wire->late_batch) {
+        send_late_batch(wire);
+    }
     size_t before = commit != NULL ? (size_t)(commit - bytes) : (size_t)len;
     if (!send_all(pair->server, bytes, before)) {
         cut(pair);
@@ -270,7 +299,7 @@ static void from_client(struct wire *wire, struct pair *pair)
     }
     if (left > 0 && !send_all(pair->server, commit, left)) {
         cut(pair);
-    } else if (wire->late_len > 0 &&
+    } else if (wire->late_len > 0 && !wire->late_batch &&
                memmem(bytes, (size_t)len, "UPDATE scheduler", 16) != NULL) {
         /* The new connection waits for the lock of the old one. */
         (void)send_all(wire->late_to, wire->late, wire->late_len);

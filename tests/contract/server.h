@@ -33,6 +33,8 @@ enum wire_fault {
     WIRE_CUT_AFTER_COMMIT,  /* the client never sees the reply to it */
     WIRE_LATE_COMMIT,       /* cut for the client; the server sees the COMMIT
                                when another connection waits for it */
+    WIRE_LATE_BATCH,        /* the same with all of the batch, when another
+                               connection has looked and sends it again */
     WIRE_CUT_LATER,         /* after so many pieces, in either direction */
     WIRE_DOWN,              /* cut, and no new connection, until set again */
 };

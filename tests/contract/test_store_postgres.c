@@ -153,6 +153,7 @@ static void cut_at_a_commit_it_is_written_once(void **state)
         WIRE_CUT_BEFORE_COMMIT,
         WIRE_CUT_AFTER_COMMIT,
         WIRE_LATE_COMMIT,
+        WIRE_LATE_BATCH,
     };
     uint64_t epoch = 0;
     uint64_t steps = 0;
