@@ -461,6 +461,18 @@ static enum err set_limit(struct sched *sched, const struct sched_event *event)
     return ERR_OK;
 }
 
+static enum err set_ahead(struct sched *sched, const struct sched_event *event)
+{
+    uint32_t limit = event->limit.v;
+    if (limit >= sched->limits.limit_count ||
+        sched->limits.limits[limit].kind != LIMIT_PLAN) {
+        return ERR_INVALID;
+    }
+    limits_set_ahead(&sched->limits, limit, event->ahead);
+    dispatch_wake_limit(sched, limit);
+    return ERR_OK;
+}
+
 static enum err retry_run(struct sched *sched, uint32_t run)
 {
     unstop_failed(sched, run);
@@ -538,6 +550,8 @@ enum err control_apply(struct sched *sched, const struct sched_event *event)
         break;
     case EVENT_LIMIT:
         return set_limit(sched, event);
+    case EVENT_AHEAD:
+        return set_ahead(sched, event);
     case EVENT_PAUSE:
         return pause_run(sched, event->run.v, true);
     case EVENT_RESUME:

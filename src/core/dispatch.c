@@ -371,11 +371,11 @@ struct finding {
     uint32_t units;   /* that it needs of it */
 };
 
-/* Return whether the pool's current maximum is large enough. */
+/* Return whether the pool ever has as many units. */
 static bool has_units(const struct sched *sched, struct pool_need need)
 {
     uint32_t limit = sched->limits.pools[need.pool].limit;
-    return sched->limits.limits[limit].max_now >= need.units;
+    return sched->limits.limits[limit].ahead_now >= need.units;
 }
 
 static struct finding

@@ -27,7 +27,7 @@ void limits_release(struct limits *limits)
     *limits = (struct limits){0};
 }
 
-void limits_derive(struct limits *limits, uint32_t limit)
+static void derive_max(struct limits *limits, uint32_t limit)
 {
     struct limit *l = &limits->limits[limit];
     if (l->spec.percent == 0) {
@@ -48,6 +48,14 @@ void limits_derive(struct limits *limits, uint32_t limit)
     if (l->foreground < base && base - l->foreground > l->max_now) {
         l->max_now = base - l->foreground;
     }
+}
+
+void limits_derive(struct limits *limits, uint32_t limit)
+{
+    struct limit *l = &limits->limits[limit];
+    derive_max(limits, limit);
+    bool none = l->max_now > LIMIT_NONE - l->ahead;
+    l->ahead_now = none ? LIMIT_NONE : l->max_now + l->ahead;
 }
 
 uint32_t limits_add(struct limits *limits, const struct limit_spec *spec)
@@ -191,6 +199,13 @@ void limits_set_max(struct limits *limits,
     INVARIANT(percent <= 100 && max >= 0);
     limits->limits[limit].spec.max = max;
     limits->limits[limit].spec.percent = percent;
+    limits_derive(limits, limit);
+}
+
+void limits_set_ahead(struct limits *limits, uint32_t limit, uint32_t ahead)
+{
+    INVARIANT(limit < limits->limit_count);
+    limits->limits[limit].ahead = ahead;
     limits_derive(limits, limit);
 }
 

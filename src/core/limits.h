@@ -62,6 +62,9 @@ struct limit {
     struct limit_spec spec;
     struct attribute *where; /* own copy of spec.where */
     int64_t max_now;         /* derived from spec and the base's maximum */
+    uint32_t ahead;     /* units that tasks may take beyond it, which start when
+                           others have ended... */
+    int64_t ahead_now;  /* ...and the sum of both */
     int64_t foreground; /* of a share that lends: the units that others could
                            use; LIMIT_NONE: it lends nothing */
     uint32_t waiting;   /* pools of it with waiting queues */
@@ -142,6 +145,9 @@ void limits_set_max(struct limits *limits,
                     int64_t max,
                     uint32_t percent);
 
+/* Set how many units may be taken beyond the maximum. */
+void limits_set_ahead(struct limits *limits, uint32_t limit, uint32_t ahead);
+
 /* Recompute max_now of this limit from its spec and its base. */
 void limits_derive(struct limits *limits, uint32_t limit);
 
@@ -149,7 +155,8 @@ void limits_derive(struct limits *limits, uint32_t limit);
 static inline int64_t limits_free(const struct limits *limits, uint32_t pool)
 {
     const struct pool *r = &limits->pools[pool];
-    return limits->limits[r->limit].max_now - limits->counters[r->counter].used;
+    const struct limit *limit = &limits->limits[r->limit];
+    return limit->ahead_now - limits->counters[r->counter].used;
 }
 
 /* Return the task for which the free units are reserved, or ID_NONE. */

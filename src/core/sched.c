@@ -154,6 +154,7 @@ static bool is_addressed(const struct sched *sched,
     switch (event->type) {
     case EVENT_TICK:
     case EVENT_LIMIT:
+    case EVENT_AHEAD:
     case EVENT_DRAIN:
     case EVENT_FILL:
     case EVENT_OPEN:

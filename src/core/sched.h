@@ -322,6 +322,7 @@ enum sched_event_type {
     EVENT_STARTED,      /* task, token: the session was accepted */
     EVENT_ENDED,        /* task, token, outcomes: the session exited */
     EVENT_LIMIT,        /* limit, max, percent */
+    EVENT_AHEAD,        /* limit, ahead */
     EVENT_PAUSE,        /* run */
     EVENT_RESUME,       /* run */
     EVENT_BARRIER_DONE, /* run */
@@ -353,6 +354,8 @@ struct sched_event {
     uint64_t token;
     int64_t max;
     uint32_t percent;
+    uint32_t ahead; /* units that tasks may take beyond the maximum: the caller
+                       starts these when others have ended */
     int64_t retry_at_ns; /* of a refusal or snooze; SCHED_NEVER: no time was
                             given */
     bool stop;           /* of a refusal: the provider is stopped */

@@ -30,7 +30,7 @@ static void apply(struct world *w, struct sched_event event)
 {
     event.now_ns = w->now_ns;
     enum err expected = model_apply(w->model, &event);
-    if (event.type == EVENT_LIMIT) {
+    if (event.type == EVENT_LIMIT || event.type == EVENT_AHEAD) {
         uint32_t run = event.limit.v / LIMITS_PER_RUN;
         event.limit.v = w->first_limit[run] + event.limit.v % LIMITS_PER_RUN;
     }
@@ -218,6 +218,10 @@ static void limit_one(struct world *w)
     if (limit == LIMIT_ISSUES || limit == LIMIT_REVIEW ||
         limit == LIMIT_BACKGROUND) {
         event.percent = chance(w, 50) ? 1 + below(w, 100) : 0;
+    }
+    if (limit <= LIMIT_ISSUES && chance(w, 25)) {
+        event.type = EVENT_AHEAD;
+        event.ahead = below(w, 4);
     }
     apply(w, event);
 }

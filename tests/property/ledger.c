@@ -217,14 +217,17 @@ static void make_limits(const struct ledger *ledger,
 {
     uint32_t count = ledger->runs[run].spec.limit_count;
     for (uint32_t ix = 0; ix < count; ix++) {
-        const struct limit_spec *now = &model->limits[run * count + ix].spec;
+        const struct model_limit *limit = &model->limits[run * count + ix];
         struct sched_event event = {
             .type = EVENT_LIMIT,
             .now_ns = model->now_ns,
             .limit = {first.v + ix},
-            .max = now->max,
-            .percent = now->percent,
+            .max = limit->spec.max,
+            .percent = limit->spec.percent,
+            .ahead = limit->ahead,
         };
+        must(sched_apply(sched, &event));
+        event.type = EVENT_AHEAD;
         must(sched_apply(sched, &event));
     }
 }

@@ -302,6 +302,7 @@ static enum err order_task(struct model *model, const struct sched_event *event)
     case EVENT_STARTED:
     case EVENT_ENDED:
     case EVENT_LIMIT:
+    case EVENT_AHEAD:
     case EVENT_PAUSE:
     case EVENT_RESUME:
     case EVENT_BARRIER_DONE:
@@ -381,6 +382,9 @@ enum err model_apply(struct model *model, const struct sched_event *event)
         break;
     case EVENT_LIMIT:
         err = set_limit(model, event);
+        break;
+    case EVENT_AHEAD:
+        model->limits[event->limit.v].ahead = event->ahead;
         break;
     case EVENT_DRAIN:
     case EVENT_FILL:

@@ -37,6 +37,7 @@ struct model_limit {
     struct limit_spec spec;
     struct attribute where[MODEL_ATTRIBUTES];
     uint32_t run;
+    uint32_t ahead; /* units beyond its maximum */
 };
 
 /* One thing a task or an open group takes units of. */

@@ -170,11 +170,23 @@ static int64_t end_of(const struct model *model, uint32_t leader)
     return end_ns > model->now_ns ? end_ns : model->now_ns;
 }
 
+/* Units that tasks may have of a limit in all, and those they may take now. */
+static int64_t most_of(const struct model *model, uint32_t limit)
+{
+    int64_t max = model_max(model, limit);
+    return max == LIMIT_NONE ? max : max + model->limits[limit].ahead;
+}
+
+static int64_t free_of(const struct model *model, const struct model_pool *pool)
+{
+    return most_of(model, pool->limit) - model_used(model, pool);
+}
+
 /* Free units at a time, if sessions end as expected. */
 static int64_t
 free_at(const struct model *model, const struct model_pool *pool, int64_t at_ns)
 {
-    int64_t free = model_max(model, pool->limit) - model_used(model, pool);
+    int64_t free = free_of(model, pool);
     for (uint32_t ix = 0; ix < model->task_count; ix++) {
         const struct model_task *t = &model->tasks[ix];
         if (model_in_flight(t) && t->leader == ix &&
@@ -232,8 +244,8 @@ static void look_at(const struct model *model,
                     const struct model_pool *pool,
                     struct shortage *short_of)
 {
-    int64_t max = model_max(model, pool->limit);
-    int64_t free = max - model_used(model, pool);
+    int64_t max = most_of(model, pool->limit);
+    int64_t free = free_of(model, pool);
     const struct reservation *other = reserved(kept, pool);
     bool none = free <= 0;
     if (other != NULL) {
@@ -282,13 +294,13 @@ static void keep_for(const struct model *model,
 {
     for (uint32_t ix = 0; ix < short_of->count; ix++) {
         const struct model_pool *pool = &short_of->pools[ix];
-        if (model_max(model, pool->limit) < pool->units) {
+        if (most_of(model, pool->limit) < pool->units) {
             return;
         }
     }
     for (uint32_t ix = 0; ix < short_of->count; ix++) {
         const struct model_pool *pool = &short_of->pools[ix];
-        int64_t free = model_max(model, pool->limit) - model_used(model, pool);
+        int64_t free = free_of(model, pool);
         if (free > 0 && reserved(kept, pool) == NULL) {
             kept->all[kept->count++] = reserve(model, t, pool);
         }

@@ -146,6 +146,81 @@ static void a_wrong_change_of_a_limit_is_refused(void **state)
     fixture_release(&f);
 }
 
+static void set_ahead(struct fixture *f, uint32_t limit, uint32_t ahead)
+{
+    struct sched_event event = {
+        .type = EVENT_AHEAD,
+        .now_ns = f->now_ns,
+        .limit = f->limits[limit],
+        .ahead = ahead,
+    };
+    assert_int_equal(sched_apply(f->sched, &event), ERR_OK);
+}
+
+static void tasks_start_ahead_of_a_limit(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 1);
+    for (const char *name = "abcdef"; *name != '\0'; name++) {
+        fixture_task(&f, (const char[]){*name, '\0'}, "");
+    }
+    assert_string_equal(fixture_run_pass(&f), "a");
+    set_ahead(&f, 0, 2);
+    assert_int_equal(fixture_max_now(&f, 0), 1);
+    assert_string_equal(fixture_run_pass(&f), "b c");
+    fixture_done(&f, "a");
+    assert_string_equal(fixture_run_pass(&f), "d");
+    set_ahead(&f, 0, 0);
+    fixture_done(&f, "b c");
+    assert_string_equal(fixture_run_pass(&f), "");
+    fixture_done(&f, "d");
+    assert_string_equal(fixture_run_pass(&f), "e");
+    fixture_set_limit(&f, 0, LIMIT_NONE, 0);
+    set_ahead(&f, 0, UINT32_MAX);
+    assert_true(fixture_max_now(&f, 0) == LIMIT_NONE);
+    assert_string_equal(fixture_run_pass(&f), "f");
+    fixture_release(&f);
+}
+
+static void a_share_does_not_grow_with_what_starts_ahead(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    struct limit_spec limits[] = {fixture_max(4), fixture_percent(50)};
+    fixture_run(&f, SCHED_RANK, limits, 2);
+    set_ahead(&f, 0, 4);
+    assert_int_equal(fixture_max_now(&f, 1), 2);
+    for (const char *name = "abcd"; *name != '\0'; name++) {
+        fixture_task(&f, (const char[]){*name, '\0'}, "");
+    }
+    assert_string_equal(fixture_run_pass(&f), "a b");
+    set_ahead(&f, 1, 1);
+    assert_int_equal(fixture_max_now(&f, 1), 2);
+    assert_string_equal(fixture_run_pass(&f), "c");
+    fixture_release(&f);
+}
+
+static void only_limits_of_plans_have_units_ahead(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 4);
+    const struct limit_id wrong[] = {{9999}, {f.limits[0].v + 1}};
+    for (uint32_t ix = 0; ix < 2; ix++) {
+        struct sched_event event = {
+            .type = EVENT_AHEAD,
+            .limit = wrong[ix],
+            .ahead = 1,
+        };
+        assert_int_equal(sched_apply(f.sched, &event), ERR_INVALID);
+    }
+    fixture_release(&f);
+}
+
 static void per_counts_each_value_apart(void **state)
 {
     (void)state;
@@ -726,6 +801,9 @@ int main(void)
         cmocka_unit_test(a_percentage_follows_the_cap_while_it_runs),
         cmocka_unit_test(a_limit_can_become_a_percentage_and_back),
         cmocka_unit_test(a_wrong_change_of_a_limit_is_refused),
+        cmocka_unit_test(tasks_start_ahead_of_a_limit),
+        cmocka_unit_test(a_share_does_not_grow_with_what_starts_ahead),
+        cmocka_unit_test(only_limits_of_plans_have_units_ahead),
         cmocka_unit_test(per_counts_each_value_apart),
         cmocka_unit_test(where_and_per_work_together),
         cmocka_unit_test(a_task_starts_when_every_limit_has_room),
