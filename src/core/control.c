@@ -233,7 +233,7 @@ static enum err retry(struct sched *sched, uint32_t task)
     state_ready_or_wait(sched, task);
     priority_refresh(sched, &task, 1);
     deps_doubt(sched, task);
-    deps_revive(sched, task);
+    deps_revive(sched, &task, 1);
     deps_cut(sched);
     INVARIANT(state_is_pending(sched, task) ||
               sched_has(sched, task, TASK_CASCADED));
@@ -320,7 +320,7 @@ static enum err rerun(struct sched *sched, uint32_t task)
             state_ready_or_wait(sched, again);
         }
     }
-    deps_revive(sched, task);
+    deps_revive(sched, sched->doubts, sched->doubt_count);
     deps_cut(sched);
     INVARIANT(!sched_has(sched, task, TASK_SATISFIED));
     return ERR_OK;

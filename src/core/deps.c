@@ -288,13 +288,21 @@ static bool is_cut_off(const struct sched *sched, uint32_t task)
     return edge != ID_NONE;
 }
 
-void deps_revive(struct sched *sched, uint32_t task)
+/*
+ * Let skipped tasks behind those that run again wait, unless another need is
+ * dead. The walk ends at tasks that stay skipped, so all seeds are needed: one
+ * may be behind such a task, by a need with another outcome than done.
+ */
+void deps_revive(struct sched *sched, const uint32_t *seeds, uint32_t count)
 {
     const struct graph *graph = &sched->graph;
     uint16_t mark = sched_new_mark(sched);
     uint32_t depth = 0;
     uint32_t revived = 0;
-    sched->stack[depth++] = task;
+    for (uint32_t ix = 0; ix < count; ix++) {
+        sched->marks[seeds[ix]] = mark;
+        sched->stack[depth++] = seeds[ix];
+    }
     while (depth > 0) {
         uint32_t from = sched->stack[--depth];
         for (uint32_t edge = graph_first_dependent(graph, from);
@@ -317,6 +325,7 @@ void deps_revive(struct sched *sched, uint32_t task)
                 sched->list[revived++] = to;
             }
             sched->marks[to] = mark;
+            INVARIANT(depth < sched->task_count);
             sched->stack[depth++] = to;
         }
     }
@@ -403,7 +412,7 @@ static void settle_dependents(struct sched *sched, uint32_t need)
         }
     }
     if (revives) {
-        deps_revive(sched, need);
+        deps_revive(sched, &need, 1);
         deps_cut(sched);
     }
 }

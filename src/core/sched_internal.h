@@ -577,7 +577,7 @@ void deps_skip_dependents(struct sched *sched, uint32_t task);
 void deps_withdraw(struct sched *sched, uint32_t task, bool skip);
 void deps_skip(struct sched *sched, uint32_t task, uint32_t cause);
 uint32_t deps_find_dead_end(struct sched *sched, uint32_t task);
-void deps_revive(struct sched *sched, uint32_t task);
+void deps_revive(struct sched *sched, const uint32_t *seeds, uint32_t count);
 void deps_doubt(struct sched *sched, uint32_t task);
 void deps_cut(struct sched *sched);
 bool deps_has_given_up(const struct sched *sched, uint32_t task);

@@ -342,7 +342,7 @@ static void repeat(struct sched *sched, const struct scope *scope)
             state == TASK_PARKED || sched_has(sched, task, TASK_CASCADED)) {
             control_reset(sched, task);
             priority_refresh(sched, &task, 1);
-            deps_revive(sched, task);
+            deps_revive(sched, &task, 1);
         }
     }
     deps_cut(sched);

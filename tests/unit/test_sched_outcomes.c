@@ -149,6 +149,34 @@ static void a_rerun_revives_what_was_skipped(void **state)
     fixture_release(&f);
 }
 
+/* "b" stays skipped because of "x", but "c" runs again all the same. */
+static void a_rerun_revives_what_is_behind_what_stays_skipped(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f);
+    f.failure.on_failure = SCHED_SKIP;
+    fixture_task(&f, "a", "");
+    fixture_task(&f, "x", "");
+    fixture_task(&f, "b", "a x");
+    fixture_task(&f, "c", "b:any");
+    fixture_task(&f, "d", "c");
+    assert_string_equal(fixture_run_pass(&f), "a x");
+    fixture_done(&f, "a");
+    fixture_end(&f, "x", OUTCOME_FAILED);
+    assert_string_equal(fixture_run_pass(&f), "c");
+    fixture_end(&f, "c", OUTCOME_FAILED);
+    (void)fixture_run_pass(&f);
+    assert_int_equal(fixture_state(&f, "d"), TASK_SKIPPED);
+    fixture_order(&f, EVENT_RERUN, "a");
+    assert_int_equal(fixture_state(&f, "b"), TASK_SKIPPED);
+    assert_int_equal(fixture_state(&f, "d"), TASK_WAITING);
+    assert_string_equal(fixture_run_pass(&f), "c a");
+    fixture_done(&f, "a c");
+    assert_string_equal(fixture_run_pass(&f), "d");
+    fixture_release(&f);
+}
+
 static void an_optional_task_that_fails_has_failed(void **state)
 {
     (void)state;
@@ -241,6 +269,7 @@ int main(void)
         cmocka_unit_test(a_retry_takes_the_failure_back),
         cmocka_unit_test(what_has_started_is_not_taken_back),
         cmocka_unit_test(a_rerun_revives_what_was_skipped),
+        cmocka_unit_test(a_rerun_revives_what_is_behind_what_stays_skipped),
         cmocka_unit_test(an_optional_task_that_fails_has_failed),
         cmocka_unit_test(a_need_on_what_has_ended_already),
         cmocka_unit_test(needs_of_all_kinds_form_cycles),
