@@ -117,6 +117,7 @@ void world_machine_inspect(const struct world *world,
         }
     } else if (!this_boot || dir->started) {
         out->state = ATTEMPT_LOST;
+        out->fenced = this_boot && dir->started_pid == 0;
     }
     out->named = dir->has_exit ||
                  (dir->started &&

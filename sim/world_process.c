@@ -159,6 +159,12 @@ static void on_ask(void *ctx,
     }
 }
 
+static void on_recorded(void *ctx, uint64_t token)
+{
+    struct world_process *process = ctx;
+    worker_recorded(own_worker(process), token);
+}
+
 static void on_forget(void *ctx, const struct work_id *id)
 {
     struct world_process *process = ctx;
@@ -212,6 +218,7 @@ static const struct engine_world table = {
     .want = on_want,
     .tell = on_tell,
     .ask = on_ask,
+    .recorded = on_recorded,
     .forget = on_forget,
     .answer = on_answer,
     .event = on_event,

@@ -492,7 +492,8 @@ static int show_log(struct log *log, struct diag *diag)
         return log->code;
     }
     show_news(log);
-    if (log->fd < 0) {
+    if (log->fd < 0 &&
+        !task_log_is_empty(strbuf_text(&log->path), &log->shown)) {
         (void)fprintf(stderr,
                       "sluice %s: attempt %u of %s has no log: it has not "
                       "started, or 'sluice gc' removed it\n",

@@ -30,6 +30,10 @@ enum { THINK = 20000 };
 /* Delay before a batch that found the disk full is written again. */
 #define RETRY_NS (1000 * MS_NS)
 
+/* How long an exit waits for others; and while sessions are claimed ahead. */
+#define BURST_NS (1 * MS_NS)
+#define AHEAD_BURST_NS (4 * MS_NS)
+
 struct engine *engine_new(const struct engine_options *options)
 {
     struct engine *engine = mem_zalloc(1, sizeof(*engine));
@@ -80,6 +84,7 @@ static void release_todo(struct engine_todo *todo)
     mem_free(todo->tells);
     mem_free(todo->answers);
     mem_free(todo->starts);
+    mem_free(todo->ends);
     *todo = (struct engine_todo){0};
 }
 
@@ -159,6 +164,14 @@ enum err engine_apply(struct engine *engine, struct sched_event event)
     event.now_ns = engine_now(engine);
     engine->changed = true;
     return sched_apply(engine->sched, &event);
+}
+
+void engine_wait_for_more(struct engine *engine)
+{
+    int64_t until_ns = engine_now(engine) +
+                       (ahead_is_enough(engine) ? AHEAD_BURST_NS : BURST_NS);
+    engine->burst_ns =
+        until_ns < engine->burst_ns ? until_ns : engine->burst_ns;
 }
 
 void engine_fail(struct engine *engine, enum err err, const char *text)
@@ -315,6 +328,7 @@ static void begin_write(struct engine *engine)
     INVARIANT(engine->written_todo.start_count == 0);
     INVARIANT(engine->written_todo.answer_count == 0);
     INVARIANT(engine->written_todo.drop_count == 0);
+    INVARIANT(engine->written_todo.end_count == 0);
     INVARIANT(engine->written_todo.tell_count == 0);
     crash_point("turn-decided");
     struct store_batch batch = engine->written;
@@ -327,6 +341,7 @@ static void begin_write(struct engine *engine)
     engine->todo.start_count = 0;
     engine->todo.answer_count = 0;
     engine->todo.drop_count = 0;
+    engine->todo.end_count = 0;
     engine->todo.tell_count = 0;
     engine->written.epoch = engine->epoch;
     engine->written.engine_ns = engine->now_ns;
@@ -360,6 +375,7 @@ static int64_t next_ns(const struct engine *engine)
         engine->burst_ns,
         usage_next_ns(engine),
         notify_next_ns(engine),
+        ahead_next_ns(engine),
     };
     for (size_t ix = 0; ix < ARRAY_COUNT(others); ix++) {
         next_ns = others[ix] < next_ns ? others[ix] : next_ns;
@@ -392,7 +408,11 @@ static bool is_awaited(const struct engine *engine)
 
 void engine_pass(struct engine *engine)
 {
-    if (engine->writing || engine->failed != ERR_OK) {
+    if (engine->failed != ERR_OK) {
+        return;
+    }
+    ahead_pass(engine);
+    if (engine->writing) {
         return;
     }
     follow_clock(engine);
@@ -412,6 +432,7 @@ void engine_pass(struct engine *engine)
     usage_pass(engine);
     notify_pass(engine);
     caps_pass(engine);
+    ahead_set_limits(engine);
     bool idle = !engine->changed; /* a tick counts as a change, too */
     enum err err =
         engine_apply(engine, (struct sched_event){.type = EVENT_TICK});
@@ -485,11 +506,15 @@ static void publish(struct engine *engine)
 static void carry_out(struct engine *engine)
 {
     struct engine_todo *todo = &engine->written_todo;
+    for (uint32_t ix = 0; ix < todo->end_count; ix++) {
+        engine->world->recorded(engine->ctx, todo->ends[ix]);
+    }
+    todo->end_count = 0;
     for (uint32_t ix = 0; ix < todo->start_count; ix++) {
         struct session *session = session_find(engine, todo->starts[ix]);
         if (session != NULL && session->phase == SESSION_STARTING) {
             crash_point("before-start");
-            session_assign(engine, session);
+            ahead_start(engine, session);
         } /* else: another report came before the batch was written */
     }
     todo->start_count = 0;
@@ -534,13 +559,17 @@ void engine_written(struct engine *engine, enum err err, const char *text)
     publish(engine);
     carry_out(engine);
     crash_point("turn-carried-out");
-    /* Ready tasks that did not fit may fit now. */
-    engine->changed = true;
+    if (ahead_is_enough(engine)) {
+        engine_wait_for_more(engine);
+    } else {
+        engine->changed = true; /* ready tasks that did not fit may fit now */
+    }
     check(engine);
 }
 
 void engine_drain(struct engine *engine, bool drain)
 {
+    ahead_over(engine);
     engine->draining = drain;
     enum err err = engine_apply(engine,
                                 (struct sched_event){
@@ -598,6 +627,7 @@ void engine_request(struct engine *engine,
                     const char *who,
                     const char *json)
 {
+    ahead_over(engine);
     request_apply(engine,
                   &(struct request_call){.id = request, .who = who},
                   json);
@@ -609,6 +639,7 @@ void engine_session_request(struct engine *engine,
                             const char *who,
                             const char *json)
 {
+    ahead_over(engine);
     request_apply(
         engine,
         &(struct request_call){.id = request, .who = who, .door = true},

@@ -78,6 +78,7 @@ struct engine_world {
                 bool begun,
                 enum work_want want);
     /* The result of this program call is recorded. */
+    void (*recorded)(void *ctx, uint64_t token);
     void (*forget)(void *ctx, const struct work_id *id);
     /* A request is applied and durable: its answer, a JSON object. */
     void (*answer)(void *ctx, uint64_t request, const char *json);

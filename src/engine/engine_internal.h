@@ -40,7 +40,9 @@ struct session {
     bool told;    /* ... and its `want` */
     bool broke;   /* the budget of its task does not suffice */
     enum work_want want;
-    char *refusal;         /* why it is not started, or NULL */
+    int64_t held_ns; /* since when it waits for its slot, see ahead.c; 0: it
+                        does not */
+    char *refusal;   /* why it is not started, or NULL */
     struct work_mark mark; /* the worker's */
     int64_t tell_ns;       /* when to log its start; SCHED_NEVER: do not */
     int64_t claimed_ns;
@@ -224,6 +226,13 @@ struct engine_forgot {
     uint64_t token;
 };
 
+/* How fast the sessions of a run end. */
+struct engine_pace {
+    int64_t ended_ns;    /* when one ended last; 0: none has */
+    int64_t interval_ns; /* average time between two */
+    bool ahead;          /* the run may claim ahead */
+};
+
 struct engine_run {
     uint32_t number;
     char *id;
@@ -255,6 +264,7 @@ struct engine_run {
     uint32_t window_count;
     struct engine_base *bases;
     uint32_t base_count;
+    struct engine_pace pace;
     bool spent; /* money, since its limits were last derived */
     bool broke; /* logged that it only waits for a budget */
     bool finished;
@@ -292,6 +302,9 @@ struct engine_todo {
     struct engine_drop *drops;
     uint32_t drop_count;
     uint32_t drop_capacity;
+    uint64_t *ends; /* tokens */
+    uint32_t end_count;
+    uint32_t end_capacity;
     uint64_t *tells; /* tokens: sessions with a new message */
     uint32_t tell_count;
     uint32_t tell_capacity;
@@ -368,6 +381,7 @@ struct engine {
     bool changed;     /* events came since the last pass */
     bool thinking;    /* the lookahead search is incomplete */
     int64_t burst_ns; /* time of a pass for exits that share a batch */
+    bool ahead_over;  /* what is held must be given back */
     bool draining;
     bool stopping;
     enum err failed;
@@ -380,8 +394,32 @@ struct engine {
 int64_t engine_now(struct engine *engine);
 enum err engine_apply(struct engine *engine, struct sched_event event);
 void engine_fail(struct engine *engine, enum err err, const char *text);
+/* Write soon, and not at once: more changes are expected. */
+void engine_wait_for_more(struct engine *engine);
 /* Have the worker forget a program's call when this batch is written. */
 void engine_drop_later(struct engine *engine, const struct work_id *id);
+
+/* ahead.c: a session of the run has ended, and is done; what is held is to be
+ * given back, and nothing more is claimed ahead for now. */
+void ahead_note_end(struct engine *engine, uint32_t run);
+void ahead_over(struct engine *engine);
+
+/* Decide which runs may claim ahead. */
+void ahead_set_limits(struct engine *engine);
+
+/* Return the slot of another session for a new one; 0: there are free slots. */
+uint32_t ahead_slot(const struct engine *engine, uint32_t run);
+
+/* Start a session whose claim is written, as soon as it has its slot. */
+void ahead_start(struct engine *engine, struct session *session);
+
+/* Start the held sessions whose slots are free, or give them back; return when
+ * that is due at the latest. */
+void ahead_pass(struct engine *engine);
+int64_t ahead_next_ns(const struct engine *engine);
+
+/* Whether enough sessions are held for a write to wait. */
+bool ahead_is_enough(const struct engine *engine);
 
 /* rows.c: writing rows. */
 void rows_add_run(struct engine *engine, const struct engine_run *run);

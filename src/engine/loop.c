@@ -225,6 +225,14 @@ static void world_ask(void *ctx,
     }
 }
 
+static void world_recorded(void *ctx, uint64_t token)
+{
+    struct loop *loop = ctx;
+    if (!loop->elsewhere) {
+        worker_recorded(link_local_worker(loop->link), token);
+    }
+}
+
 static void world_forget(void *ctx, const struct work_id *id)
 {
     struct loop *loop = ctx;
@@ -278,6 +286,7 @@ static const struct engine_world world = {
     .want = world_want,
     .tell = world_tell,
     .ask = world_ask,
+    .recorded = world_recorded,
     .forget = world_forget,
     .answer = world_answer,
     .look = world_look,

@@ -20,8 +20,7 @@
 /* The start of a shorter session is not logged. */
 #define TELL_NS (25 * MS_NS)
 
-/* How long an exit waits for others while so many sessions run. */
-#define BURST_NS (1 * MS_NS)
+/* An exit waits for others while so many sessions run. */
 enum { BUSY_SESSIONS = 4 };
 
 /* How long a task snoozes that names no later time. */
@@ -131,7 +130,10 @@ void session_new(struct engine *engine, const struct sched_effect *effect)
     session->run = run;
     session->task = task;
     session->number = ++engine->runs[run].tasks[task].number;
-    session->slot = free_slot(engine);
+    session->slot = ahead_slot(engine, run);
+    if (session->slot == 0) {
+        session->slot = free_slot(engine);
+    }
     session->epoch = engine->epoch;
     session->claimed_ns = engine->world->wall_ns(engine->ctx);
     session->mark = engine->mark;
@@ -506,6 +508,9 @@ finish(struct engine *engine, struct session *session, const struct end *end)
                          .outcomes = outcomes,
                      });
     strbuf_release(&reason);
+    struct engine_todo *todo = &engine->todo;
+    MEM_GROW(todo->ends, todo->end_count, todo->end_capacity);
+    todo->ends[todo->end_count++] = session->token;
     gates_end(engine, session, &end->result);
     bases_note(engine, session->run, session->task, &end->result);
     if (event.stop) {
@@ -518,6 +523,11 @@ finish(struct engine *engine, struct session *session, const struct end *end)
     INVARIANT(err == ERR_OK); /* the token is in flight */
     crash_point("session-judged");
     mem_free(outcomes);
+    if (end->verdict.outcome == OUTCOME_DONE) {
+        ahead_note_end(engine, session->run);
+    } else {
+        ahead_over(engine);
+    }
     drop(engine, session);
     INVARIANT(engine->session_count == count - 1);
 }
@@ -812,12 +822,12 @@ static void end_in_burst(struct engine *engine,
                          const struct work_report *report)
 {
     bool changed = engine->changed;
+    bool ahead = engine->runs[session->run].pace.ahead;
     conclude(engine, session, report);
-    if (engine->session_count >= BUSY_SESSIONS) {
-        int64_t until_ns = engine->now_ns + BURST_NS;
+    if (ahead ? ahead_is_enough(engine)
+              : engine->session_count >= BUSY_SESSIONS) {
         engine->changed = changed;
-        engine->burst_ns =
-            until_ns < engine->burst_ns ? until_ns : engine->burst_ns;
+        engine_wait_for_more(engine);
     }
 }
 
@@ -845,6 +855,9 @@ void engine_reported(struct engine *engine, const struct work_report *report)
         if (report->elsewhere) {
             conclude_elsewhere(engine, session, report);
         } else {
+            if (report->withdrawn && session->want == WORK_RUN) {
+                session->want = WORK_STOP; /* by the scheduler before */
+            }
             conclude_never(engine, session, report->error, report->text);
         }
         return;

@@ -165,6 +165,10 @@ static bool read_exit(struct place *place, struct attempt_found *out)
     if (at > 0) { /* on failure the record has no nonce */
         (void)!record_read_started(bytes, RECORD_BYTES, &started);
     }
+    if (out->exit.nonce[0] != '\0' &&
+        strcmp(out->exit.nonce, started.nonce) != 0) {
+        return false; /* of the attempt that had the directory before */
+    }
     set_nonce(out, &started);
     out->state = ATTEMPT_ENDED;
     return true;
@@ -188,6 +192,9 @@ static bool has_its_result(struct place *place, const struct attempt_exit *exit)
 static enum lock_state probe_lock(struct place *place)
 {
     int fd = open_file(place, "lock");
+    if (fd < 0) { /* the directory was that of another attempt before */
+        fd = open_file(place, "started");
+    }
     if (fd < 0) {
         return LOCK_FREE;
     }
@@ -230,6 +237,7 @@ static bool look(struct place *place, struct attempt_found *out)
     }
     out->state = begun ? ATTEMPT_LOST : ATTEMPT_NEVER;
     if (record == RECORD_WHOLE) {
+        out->fenced = started.pid == 0;
         set_nonce(out, &started);
     }
     return begun || !is_there(place->dir_fd, "started");

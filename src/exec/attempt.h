@@ -6,7 +6,9 @@
  *   lock      locked by the shim while it lives, in a way that others can probe
  *             without taking the lock; becomes `exit`
  *   started   link to `lock`, created by the shim before it runs anything: only
- *             the shim that created it may run the command
+ *             the shim that created it may run the command. A directory that
+ *             was that of an earlier attempt has `started` and `exit` from the
+ *             beginning, and no `lock`
  *   log       output of the session
  *   result    JSON, written by the session ($SLUICE_RESULT)
  *   exit      written by the shim at the end, by rename
@@ -54,7 +56,8 @@ struct attempt_exit {
     int64_t cpu_ns;         /* of the session and its reaped descendants */
     uint64_t log_bytes;     /* written in all */
     uint64_t log_cut_bytes; /* removed from the middle */
-    bool sealed; /* both are known: not in records of an earlier version */
+    char nonce[ATTEMPT_NONCE_BYTES]; /* "": a record of an earlier version */
+    bool sealed; /* both are known: not in records of the first version */
     int64_t result_bytes; /* of the file `result`; -1: none */
     uint64_t result_sum;  /* of its content */
 };
@@ -72,7 +75,8 @@ struct attempt_found {
     int64_t pid; /* of the shim */
     uint64_t start_ticks;
     char boot_id[37];
-    bool named; /* a record was found; its nonce, "" if it has none */
+    bool fenced; /* of ATTEMPT_LOST: it was fenced, so nothing ran */
+    bool named;  /* a record was found; its nonce, "" if it has none */
     char nonce[ATTEMPT_NONCE_BYTES];
     struct attempt_exit exit;
 };
@@ -83,9 +87,9 @@ struct attempt_found {
  * `exit`, or without the result that belongs to it, is lost. ERR_UNAVAILABLE:
  * the state is unknown for now (too many open files). If the directory does not
  * exist: ATTEMPT_NEVER (or ATTEMPT_LOST, by that rule). A damaged `exit` counts
- * as absent; `started` counts if it exists. A fenced attempt is lost. After
- * ATTEMPT_NEVER a shim may still be about to take the lock: fence the attempt,
- * or start it again.
+ * as absent; `started` counts if it exists. A fenced attempt is lost: `fenced`.
+ * After ATTEMPT_NEVER a shim may still be about to take the lock: fence the
+ * attempt, or start it again.
  *
  * The state may be that of another attempt, which used this directory before
  * its store was removed or replaced by an older copy. Compare the nonce with

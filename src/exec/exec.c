@@ -292,6 +292,7 @@ static bool encode(struct strbuf *out, const struct exec_request *request)
         .env_count = request->env_count + (marked ? 0 : 1),
         .has_prepare = request->prepare != NULL ? 1 : 0,
         .has_lease = request->lease != NULL ? 1 : 0,
+        .has_spare = request->spare != NULL ? 1 : 0,
         .idle_ignores_cpu = request->idle_ignores_cpu ? 1 : 0,
         .id = request->id,
         .timeout_ns = request->timeout_ns,
@@ -309,6 +310,7 @@ static bool encode(struct strbuf *out, const struct exec_request *request)
                 add_texts(out, &request->folder, 1) &&
                 add_texts(out, &request->prepare, head.has_prepare) &&
                 add_texts(out, &request->lease, head.has_lease) &&
+                add_texts(out, &request->spare, head.has_spare) &&
                 add_texts(out, request->argv, request->argc) &&
                 add_texts(out, request->env, request->env_count);
     if (!marked) {

@@ -32,6 +32,8 @@ struct exec_request {
     const char *lease;   /* path of the file with the end of the lease, after
                             which the session may not run; NULL: none. See
                             exec/lease.h */
+    const char *spare;   /* directory of an ended attempt that is not needed any
+                            more: it may become `dir`; NULL: none */
     const char *nonce;   /* written to the records of its start and exit: see
                             exec/attempt.h; NULL: none */
     const char *const *argv;

@@ -13,7 +13,9 @@
  *   at N                    when the record was written
  *   sum X
  *
- *   sluice-exit 2
+ *   sluice-exit 3
+ *   nonce X                 as in the start record. Versions 1 and 2 have no
+ *                           such line
  *   cause NAME              exit, timeout, idle, cancelled, stopped, spawn,
  *                           prepare, lease
  *   code N                  -1: killed by a signal, or never ran
@@ -32,6 +34,10 @@
  * After a power cut a directory may have the exit record without the result, or
  * with a part of it. Syncing both would cost more than all the rest of a short
  * session, so the record says what belongs to it.
+ *
+ * A directory may have been that of another attempt. A power cut can then leave
+ * the start record of one and the exit record of the other, so both have the
+ * nonce.
  *
  * To change a format, increment its version and let the reader accept both: a
  * session may outlive the program that started it.
@@ -216,6 +222,18 @@ static enum attempt_cause take_cause(struct reader *reader)
     return ATTEMPT_EXIT;
 }
 
+/* Return false if it is too long. */
+static bool take_nonce(struct reader *reader, char out[ATTEMPT_NONCE_BYTES])
+{
+    const char *value;
+    size_t len = take(reader, "nonce", &value);
+    if (len >= ATTEMPT_NONCE_BYTES) {
+        return false;
+    }
+    memcpy(out, value, len);
+    return true;
+}
+
 void record_write_started(char out[RECORD_BYTES],
                           const struct record_started *started)
 {
@@ -234,7 +252,11 @@ void record_write_started(char out[RECORD_BYTES],
 void record_write_exit(char out[RECORD_BYTES], const struct attempt_exit *exit)
 {
     struct writer writer = {.bytes = out};
-    put_unsigned(&writer, "sluice-exit", exit->sealed ? 2 : 1);
+    bool named = exit->sealed && exit->nonce[0] != '\0';
+    put_unsigned(&writer, "sluice-exit", named ? 3 : exit->sealed ? 2 : 1);
+    if (named) {
+        put_text(&writer, "nonce", exit->nonce);
+    }
     put_text(&writer, "cause", record_cause_name(exit->cause));
     put_signed(&writer, "code", exit->code);
     put_signed(&writer, "signal", exit->signal);
@@ -258,13 +280,9 @@ bool record_read_started(const char *bytes,
     struct reader reader = {.at = bytes, .end = bytes + len};
     struct record_started found = {0};
     const char *boot;
-    const char *nonce;
-    if (take_unsigned(&reader, "sluice-started") == 2) {
-        size_t nonce_len = take(&reader, "nonce", &nonce);
-        if (nonce_len >= sizeof(found.nonce)) {
-            return false;
-        }
-        memcpy(found.nonce, nonce, nonce_len);
+    if (take_unsigned(&reader, "sluice-started") == 2 &&
+        !take_nonce(&reader, found.nonce)) {
+        return false;
     }
     size_t boot_len = take(&reader, "boot", &boot);
     if (boot_len != BOOT_ID_LEN || len != RECORD_BYTES) {
@@ -287,7 +305,11 @@ bool record_read_exit(const char *bytes, size_t len, struct attempt_exit *out)
 {
     struct reader reader = {.at = bytes, .end = bytes + len};
     struct attempt_exit found = {0};
-    found.sealed = take_unsigned(&reader, "sluice-exit") == 2;
+    uint64_t version = take_unsigned(&reader, "sluice-exit");
+    found.sealed = version == 2 || version == 3;
+    if (version == 3 && !take_nonce(&reader, found.nonce)) {
+        return false;
+    }
     found.cause = take_cause(&reader);
     found.code = (int)take_signed(&reader, "code");
     found.signal = (int)take_signed(&reader, "signal");

@@ -64,6 +64,7 @@ struct shim {
     struct shim_cgroup *group;
     int dir_fd;
     int lock_fd;
+    bool reused; /* the directory */
     struct shim_log log;
     enum phase phase;
     pid_t leader; /* 0: it has exited */
@@ -451,7 +452,10 @@ static int finish(struct shim *shim)
     shim->exit.log_cut_bytes = shim->log.cut_bytes;
     int error = 0;
     for (int ix = 0; ix < RECORD_TRIES; ix++) {
-        error = shim_dir_finish(shim->dir_fd, shim->lock_fd, &shim->exit);
+        error = shim_dir_finish(shim->dir_fd,
+                                shim->lock_fd,
+                                shim->reused,
+                                &shim->exit);
         if (error == 0 || error == ENOENT) {
             break; /* ENOENT: our files were removed */
         }
@@ -471,8 +475,18 @@ static int begin(struct shim *shim,
     struct record_started started = *self;
     started.at_ns = shim_clock(CLOCK_REALTIME);
     memcpy(started.nonce, shim->job.head.nonce, sizeof(started.nonce));
-    int error =
-        shim_dir_claim(shim->job.dir, &started, &shim->dir_fd, &shim->lock_fd);
+    bool named = started.nonce[0] != '\0';
+    shim->reused = named && shim->job.spare != NULL &&
+                   shim_dir_reuse(shim->job.spare,
+                                  shim->job.dir,
+                                  &started,
+                                  &shim->dir_fd,
+                                  &shim->lock_fd);
+    int error = shim->reused ? 0
+                             : shim_dir_claim(shim->job.dir,
+                                              &started,
+                                              &shim->dir_fd,
+                                              &shim->lock_fd);
     if (error != 0) {
         return error;
     }
@@ -482,6 +496,7 @@ static int begin(struct shim *shim,
     crash_point("shim-cgroup-set");
     const struct shim_wire_request *head = &shim->job.head;
     shim->exit.begun_ns = started.at_ns;
+    memcpy(shim->exit.nonce, started.nonce, sizeof(shim->exit.nonce));
     shim->timeout_at = shim_sum(now, head->timeout_ns);
     shim->lease_at = shim->job.lease != NULL ? now : SHIM_NEVER;
     idle_init(&shim->idle, head->idle_ns, head->idle_ignores_cpu == 1, now);

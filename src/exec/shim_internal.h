@@ -120,6 +120,7 @@ struct shim_job {
     const char *folder;
     char *prepare;     /* or NULL, as the next one */
     const char *lease; /* path of a file */
+    const char *spare; /* path of a directory */
     char **argv;       /* both NULL-terminated */
     char **envp;
 };
@@ -138,8 +139,21 @@ int shim_dir_claim(const char *dir,
                    int *dir_fd_out,
                    int *lock_fd_out);
 
+/*
+ * The same with a spare directory, if its session left nothing in it and it can
+ * become `dir`. Return false if not: nothing may run.
+ */
+bool shim_dir_reuse(const char *spare,
+                    const char *dir,
+                    const struct record_started *started,
+                    int *dir_fd_out,
+                    int *lock_fd_out);
+
 /* Write the exit record and rename the file to `exit`; return 0 or an errno. */
-int shim_dir_finish(int dir_fd, int lock_fd, const struct attempt_exit *exit);
+int shim_dir_finish(int dir_fd,
+                    int lock_fd,
+                    bool reused,
+                    const struct attempt_exit *exit);
 
 /* One command to start. */
 struct shim_spawn {

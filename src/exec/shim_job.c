@@ -82,6 +82,7 @@ int shim_job_read(struct shim_job *job, const struct shim_message *message)
     job->folder = next_text(&reader);
     job->prepare = job->head.has_prepare == 1 ? next_text(&reader) : NULL;
     job->lease = job->head.has_lease == 1 ? next_text(&reader) : NULL;
+    job->spare = job->head.has_spare == 1 ? next_text(&reader) : NULL;
     for (uint32_t ix = 0; ix < argc; ix++) {
         job->argv[ix] = next_text(&reader);
     }

@@ -8,8 +8,9 @@
  *  1. The server sends one shim_wire_hello.
  *  2. The client sends requests: one shim_wire_request, then NUL-terminated
  *     strings without gaps: dir, folder, prepare (only if has_prepare is 1),
- *     lease (only if has_lease is 1), `argc` arguments, `env_count` strings
- *     "NAME=value". `bytes` counts all of it, including the struct.
+ *     lease (only if has_lease is 1), spare (only if has_spare is 1), `argc`
+ *     arguments, `env_count` strings "NAME=value". `bytes` counts all of it,
+ * including the struct.
  *  3. The server sends a shim_wire_report for each: STARTED and later ENDED, or
  *     FAILED. The reports of one request come in that order.
  *  4. When the client closes its end, the server exits; the shims keep running.
@@ -29,7 +30,7 @@
 #include <stdint.h>
 
 enum {
-    SHIM_WIRE_VERSION = 6,
+    SHIM_WIRE_VERSION = 7,
     SHIM_WIRE_REQUEST_MAX = 4 << 20, /* bytes of a whole request */
     SHIM_WIRE_TEXT_MAX = 128 << 10,  /* of one string: MAX_ARG_STRLEN */
 };
@@ -56,9 +57,10 @@ struct shim_wire_request {
     uint32_t bytes;
     uint32_t argc; /* at least 1 */
     uint32_t env_count;
-    uint8_t has_prepare;       /* 0 or 1 */
-    uint8_t has_lease;         /* 0 or 1 */
-    uint16_t idle_ignores_cpu; /* 0 or 1 */
+    uint8_t has_prepare; /* 0 or 1, as the next ones */
+    uint8_t has_lease;
+    uint8_t has_spare;
+    uint8_t idle_ignores_cpu;
     uint64_t id;
     int64_t timeout_ns; /* INT64_MAX: never, here and below */
     int64_t idle_ns;

@@ -6,7 +6,9 @@
 #include "engine/engine.h"
 #include "work/home.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Search for an attempt of a task. */
 struct pick {
@@ -29,6 +31,7 @@ static enum err on_attempt(void *ctx, const struct store_attempt *row)
             .leader = row->task,
             .number = row->number,
             .confined = row->confined,
+            .ended = strcmp(row->state, "ended") == 0,
             .row = attempt_row_of(row),
         };
     }
@@ -97,6 +100,22 @@ bool task_log_is_over(const char *path, const struct attempt_row *row)
     struct diag ignored = {0};
     enum err err = attempt_row_state(row, path, &state, &ignored);
     return err == ERR_OK && state != ATTEMPT_LIVE && state != ATTEMPT_STARTING;
+}
+
+bool task_log_is_empty(const char *path, const struct task_log *log)
+{
+    /* RUN/TASK/1; without the directory of the run, `sluice gc` removed it. */
+    const char *end = path + strlen(path);
+    for (int up = 0; up < 2; up++) {
+        const char *slash = memrchr(path, '/', (size_t)(end - path));
+        end = slash != NULL ? slash : path;
+    }
+    struct strbuf run = {0};
+    strbuf_add(&run, path, (size_t)(end - path));
+    bool empty = log->ended && access(path, F_OK) != 0 && errno == ENOENT &&
+                 access(strbuf_text(&run), F_OK) == 0;
+    strbuf_release(&run);
+    return empty;
 }
 
 void task_log_add_json(struct strbuf *out,

@@ -15,6 +15,7 @@ struct task_log {
     uint32_t leader; /* index of the task that owns the directory */
     uint32_t number;
     bool confined; /* by a sandbox */
+    bool ended;
     struct attempt_row row;
 };
 
@@ -36,6 +37,10 @@ MUST_USE enum err task_log_add_dir(struct strbuf *out,
 /* Whether the attempt in a directory is known to be finished. `row`: its row in
  * the store; NULL: check the directory only. */
 bool task_log_is_over(const char *path, const struct attempt_row *row);
+
+/* Whether the session is known to have printed nothing, although it has no log:
+ * its directory has become that of another attempt. */
+bool task_log_is_empty(const char *path, const struct task_log *log);
 
 /* Append a JSON object and a newline: run, task, attempt, a string member. */
 void task_log_add_json(struct strbuf *out,

@@ -235,6 +235,7 @@ enum err launch_start(const struct launch *launch,
         .grace_ns = order->grace_ns,
         .log_bytes_max = LOG_BYTES_MAX,
         .lease = launch->lease,
+        .spare = launch->spare,
     };
     INVARIANT(request.argc <= most);
     if (order->git.repo != NULL) {

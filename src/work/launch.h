@@ -24,6 +24,7 @@ struct launch {
     const char *sandbox; /* path of sluice-sandbox */
     const char *program; /* path of sluice */
     struct key_secret secret;
+    const char *spare; /* a directory to use for the next one, or NULL */
     const char *lease; /* path of the file of its lease; NULL: it has none */
 };
 

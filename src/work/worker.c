@@ -33,7 +33,11 @@
 #define BEGUN_NS (25 * MS_NS)
 #define LATE_NS (10000 * MS_NS)
 
+/* The longest session whose directory is used again. */
+#define SPARE_NS (1000 * MS_NS)
+
 enum {
+    SPARES_MAX = 64,
     LOG_BYTES = 16 << 10, /* of a log tail in a report */
     READS_MAX = 10,       /* of an unreadable result */
 };
@@ -44,9 +48,11 @@ struct job {
     uint64_t token;
     char nonce[ATTEMPT_NONCE_BYTES];
     char *dir;
+    char *spare;    /* directory that may become `dir`, or NULL */
     char *output;   /* file for a program's output, or NULL */
     char *messages; /* for a session, not written yet; or NULL */
     bool program;
+    bool confined;
     bool ours;      /* our spawn server has it */
     bool begun;     /* it has run: without a record, its files were removed */
     bool told;      /* its shim knows `want` */
@@ -60,6 +66,13 @@ struct job {
     int64_t recheck_ns; /* when to inspect again; INT64_MAX: never */
 };
 
+/* The directory of a session that left nothing. */
+struct spare {
+    uint64_t token;
+    char *dir;
+    bool recorded; /* its end is in the store: nobody needs it any more */
+};
+
 struct worker {
     struct arena arena; /* for the strings of `launch` */
     struct launch launch;
@@ -69,6 +82,8 @@ struct worker {
     struct job *jobs; /* in no particular order */
     uint32_t job_count;
     uint32_t job_capacity;
+    struct spare spares[SPARES_MAX]; /* the oldest first */
+    uint32_t spare_count;
 };
 
 static const char *keep(struct worker *worker, const char *text)
@@ -108,6 +123,7 @@ void worker_set_lease(struct worker *worker, const char *path)
 static void release_job(struct job *job)
 {
     mem_free(job->dir);
+    mem_free(job->spare);
     mem_free(job->output);
     mem_free(job->messages);
 }
@@ -121,6 +137,9 @@ void worker_free(struct worker *worker)
         release_job(&worker->jobs[ix]);
     }
     mem_free(worker->jobs);
+    for (uint32_t ix = 0; ix < worker->spare_count; ix++) {
+        mem_free(worker->spares[ix].dir);
+    }
     arena_release(&worker->arena);
     mem_free(worker);
 }
@@ -195,12 +214,76 @@ static struct job *add(struct worker *worker, const struct work_id *id)
     return job;
 }
 
+/* Forget a spare directory. */
+static void remove_spare(struct worker *worker, uint32_t ix)
+{
+    INVARIANT(ix < worker->spare_count);
+    mem_free(worker->spares[ix].dir);
+    worker->spare_count--;
+    memmove(&worker->spares[ix],
+            &worker->spares[ix + 1],
+            (worker->spare_count - ix) * sizeof(worker->spares[0]));
+}
+
+/* Whether it succeeded, so that its log is not of interest. */
+static bool is_plain(const struct work_report *report)
+{
+    INVARIANT(report->type == WORK_ENDED);
+    const struct attempt_result *result = report->result;
+    return report->exit.cause == ATTEMPT_EXIT && report->exit.code == 0 &&
+           report->result_err == ERR_OK && result->task_count == 0 &&
+           (!result->has_outcome || result->outcome == OUTCOME_DONE);
+}
+
+/* Whether it is the first attempt of a task: shims can use its directory again
+ * only for another one. */
+static bool is_first(const struct job *job)
+{
+    const char *slash = strrchr(job->dir, '/');
+    return slash != NULL && strcmp(slash, "/1") == 0;
+}
+
+/* Whether two attempts are of one task. */
+static bool is_same_task(const char *a, const char *b)
+{
+    size_t len = (size_t)(strrchr(a, '/') - a);
+    return strncmp(a, b, len) == 0 && strchr(b + len, '/') == strrchr(b, '/') &&
+           b[len] == '/';
+}
+
+/*
+ * Keep the directory of a session that is done and left nothing in it, for
+ * another one: if it was short. Others end rarely, and their records are worth
+ * keeping.
+ */
+static void keep_spare(struct worker *worker,
+                       struct job *job,
+                       const struct work_report *report)
+{
+    if (report->type != WORK_ENDED || !job->ours || job->program ||
+        job->confined || !is_first(job) || !is_plain(report) ||
+        report->exit.log_bytes > 0 || !report->exit.sealed ||
+        report->exit.result_bytes >= 0 ||
+        report->exit.ended_ns - report->exit.begun_ns > SPARE_NS) {
+        return;
+    }
+    if (worker->spare_count == SPARES_MAX) {
+        remove_spare(worker, 0);
+    }
+    worker->spares[worker->spare_count++] = (struct spare){
+        .token = job->token,
+        .dir = job->dir,
+    };
+    job->dir = NULL;
+}
+
 /* Report the final state of a job and remove it. */
 static void
 end(struct worker *worker, struct job *job, struct work_report *report)
 {
     INVARIANT(report->type != WORK_STARTED);
     INVARIANT(job >= worker->jobs && job < worker->jobs + worker->job_count);
+    keep_spare(worker, job, report);
     struct job over = *job;
     *job = worker->jobs[--worker->job_count];
     INVARIANT(find(worker, over.token) == NULL);
@@ -350,16 +433,6 @@ static void set_running(struct worker *worker,
     }
 }
 
-/* Whether it succeeded, so that its log is not of interest. */
-static bool is_plain(const struct work_report *report)
-{
-    INVARIANT(report->type == WORK_ENDED);
-    const struct attempt_result *result = report->result;
-    return report->exit.cause == ATTEMPT_EXIT && report->exit.code == 0 &&
-           report->result_err == ERR_OK && result->task_count == 0 &&
-           (!result->has_outcome || result->outcome == OUTCOME_DONE);
-}
-
 /* Add the output of a program to the report. */
 static void add_output(struct worker *worker,
                        const struct job *job,
@@ -461,15 +534,66 @@ static void look_vanished(struct worker *worker, struct job *job)
              &(struct work_report){.type = WORK_LOST, .vanished = true});
 }
 
+/* Return a directory that may be used again, or NULL. */
+static char *take_spare(struct worker *worker)
+{
+    for (uint32_t ix = 0; ix < worker->spare_count; ix++) {
+        if (worker->spares[ix].recorded) {
+            char *dir = mem_strdup(worker->spares[ix].dir);
+            remove_spare(worker, ix);
+            return dir;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Keep the directories of this task: it has another attempt. Return false if
+ * one of them may be about to become that of another job.
+ */
+static bool keep_task(struct worker *worker, const struct job *job)
+{
+    for (uint32_t ix = worker->spare_count; ix > 0; ix--) {
+        if (is_same_task(worker->spares[ix - 1].dir, job->dir)) {
+            remove_spare(worker, ix - 1);
+        }
+    }
+    for (uint32_t ix = 0; ix < worker->job_count; ix++) {
+        const struct job *other = &worker->jobs[ix];
+        struct attempt_found found = {.state = ATTEMPT_NEVER};
+        struct diag diag = {0};
+        if (other->spare != NULL && is_same_task(other->spare, job->dir) &&
+            (machine_of(worker)->inspect(worker->launch.ctx,
+                                         other->dir,
+                                         other->mark.boot_id,
+                                         &found,
+                                         &diag) != ERR_OK ||
+             found.state == ATTEMPT_NEVER || found.state == ATTEMPT_STARTING)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void
 start(struct worker *worker, struct job *job, const struct work_order *order)
 {
     INVARIANT(job->phase == JOB_ASKED && !job->begun);
     INVARIANT(job->want == WORK_RUN);
     struct diag diag = {0};
+    if (!is_first(job) && !keep_task(worker, job)) {
+        end(worker, job, &(struct work_report){.type = WORK_UNKNOWN});
+        return; /* it will be ordered again */
+    }
     job->phase = JOB_STARTING;
     job->ours = true;
+    job->confined = order->sandbox.on;
+    if (order->file_count == 0 && is_first(job)) {
+        job->spare = take_spare(worker);
+    }
+    worker->launch.spare = job->spare;
     enum err err = launch_start(&worker->launch, order, job->dir, &diag);
+    worker->launch.spare = NULL;
     if (err != ERR_OK) {
         /* Its files could not be written: the disk is full, for example. Any
          * other error: no shim will ever accept the request. */
@@ -588,6 +712,16 @@ look(struct worker *worker, struct job *job, const struct work_order *order)
                  });
         break;
     case ATTEMPT_LOST:
+        if (found.fenced && !job->begun) {
+            /* A worker has died after it made sure that it never starts. */
+            end(worker,
+                job,
+                &(struct work_report){
+                    .type = WORK_REFUSED,
+                    .withdrawn = true,
+                });
+            break;
+        }
         crash_point("before-strays");
         machine_of(worker)->kill_strays(worker->launch.ctx, job->dir);
         crash_point("strays-killed");
@@ -669,6 +803,14 @@ void worker_tell(struct worker *worker, uint64_t token, const char *text)
         mem_set_text(&job->messages, text);
         write_messages(worker, job);
         check_awaited(worker, token);
+    }
+}
+
+void worker_recorded(struct worker *worker, uint64_t token)
+{
+    for (uint32_t ix = 0; ix < worker->spare_count; ix++) {
+        struct spare *spare = &worker->spares[ix];
+        spare->recorded = spare->recorded || spare->token == token;
     }
 }
 

@@ -76,6 +76,10 @@ void worker_want(struct worker *worker, uint64_t token, enum work_want want);
  */
 void worker_tell(struct worker *worker, uint64_t token, const char *text);
 
+/* The end of a session is recorded. If it left nothing, its directory may now
+ * become that of another. */
+void worker_recorded(struct worker *worker, uint64_t token);
+
 /* The exit of a program call is recorded: remove its directory. */
 void worker_forget(struct worker *worker, const struct work_id *id);
 

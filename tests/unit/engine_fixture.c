@@ -190,6 +190,12 @@ static void on_ask(void *ctx,
                 want == WORK_RUN ? "" : ", end");
 }
 
+static void on_recorded(void *ctx, uint64_t token)
+{
+    (void)ctx;
+    (void)token;
+}
+
 static void on_forget(void *ctx, const struct work_id *id)
 {
     struct rig *rig = ctx;
@@ -231,6 +237,7 @@ static const struct engine_world world = {
     .want = on_want,
     .tell = on_tell,
     .ask = on_ask,
+    .recorded = on_recorded,
     .forget = on_forget,
     .answer = on_answer,
     .event = on_event,
@@ -245,6 +252,7 @@ static const struct engine_world offering_world = {
     .want = on_want,
     .tell = on_tell,
     .ask = on_ask,
+    .recorded = on_recorded,
     .forget = on_forget,
     .answer = on_answer,
     .look = on_look,
@@ -259,6 +267,7 @@ static const struct engine_world looking_world = {
     .want = on_want,
     .tell = on_tell,
     .ask = on_ask,
+    .recorded = on_recorded,
     .forget = on_forget,
     .answer = on_answer,
     .look = on_look,

@@ -444,6 +444,38 @@ static void a_fence_is_made_once_and_stays(void **state)
     assert_true(fences(fixture));
     assert_false(fences(fixture));
     assert_int_equal(inspect(fixture).state, ATTEMPT_LOST);
+    assert_true(inspect(fixture).fenced);
+}
+
+/* The directory was that of another attempt, whose exit record a power cut has
+ * kept. */
+static void an_exit_record_with_another_nonce_does_not_count(void **state)
+{
+    struct fixture *fixture = *state;
+    make_dir(fixture);
+    char bytes[RECORD_FILE_BYTES] = {0};
+    struct record_started started = {.pid = 1, .nonce = "one"};
+    struct attempt_exit exit = sample;
+    memcpy(started.boot_id, fixture->boot_id, sizeof(started.boot_id));
+    exit.sealed = true;
+    exit.result_bytes = -1;
+    static const struct {
+        const char *nonce;
+        enum attempt_state state;
+    } cases[] = {
+        {"one", ATTEMPT_ENDED},
+        {"two", ATTEMPT_LOST},
+        {"", ATTEMPT_ENDED}, /* of an earlier version */
+    };
+    for (size_t ix = 0; ix < sizeof(cases) / sizeof(cases[0]); ix++) {
+        (void)snprintf(exit.nonce, sizeof(exit.nonce), "%s", cases[ix].nonce);
+        record_write_started(bytes, &started);
+        record_write_exit(bytes + RECORD_EXIT_AT, &exit);
+        put_file(fixture, "started", bytes, sizeof(bytes));
+        put_file(fixture, "exit", bytes, sizeof(bytes));
+        assert_int_equal(inspect(fixture).state, cases[ix].state);
+        assert_false(inspect(fixture).fenced);
+    }
 }
 
 static void a_directory_that_cannot_be_made_is_an_error(void **state)
@@ -597,6 +629,7 @@ int main(void)
         CASE(after_a_boot_an_end_counts_with_its_result_only),
         CASE(after_another_boot_only_a_record_counts),
         CASE(a_fence_is_made_once_and_stays),
+        CASE(an_exit_record_with_another_nonce_does_not_count),
         CASE(a_directory_that_cannot_be_made_is_an_error),
         CASE(without_descriptors_nothing_is_said_to_be_absent),
         CASE(the_tail_of_a_log_begins_with_a_line),

@@ -546,6 +546,21 @@ static void withdrawn_before_its_start_it_is_fenced(void **state)
     assert_true(fixture->report.withdrawn);
 }
 
+/* The worker before made sure that it never starts, and died. */
+static void what_was_fenced_never_started(void **state)
+{
+    struct fixture *fixture = *state;
+    set_found(fixture, ATTEMPT_LOST);
+    fixture->found.fenced = true;
+    ask(fixture, false, WORK_RUN);
+    DONE(fixture, "REFUSED");
+    assert_true(fixture->report.withdrawn);
+    assert_forgotten(fixture);
+    /* After a start it is the end of a session whose files were removed. */
+    ask(fixture, true, WORK_RUN);
+    DONE(fixture, "kill LOST");
+}
+
 static void a_refusal_waits_for_its_fence(void **state)
 {
     struct fixture *fixture = *state;
@@ -919,6 +934,7 @@ int main(void)
         CASE(withdrawn_after_its_start_it_runs),
         CASE(withdrawn_while_it_starts_it_runs),
         CASE(withdrawn_before_its_start_it_is_fenced),
+        CASE(what_was_fenced_never_started),
         CASE(a_refusal_waits_for_its_fence),
         CASE(a_start_that_failed_is_refused_with_its_error),
         CASE(a_shim_that_could_not_begin_is_a_refusal),
