@@ -12,8 +12,9 @@
  * Nothing else knows of it: sessions that run are never more than the limit,
  * and each slot has one at a time, in the order of their tokens. Only plain
  * commands are claimed ahead, since only they can be so short. Any request, any
- * session that fails, and any that is held for too long end it: all that are
- * held are given back, and their tasks are ready again.
+ * other change of a limit, any session that fails, and any that is held for too
+ * long end it: all that are held are given back, and their tasks are ready
+ * again.
  *
  * A scheduler that finds sessions of one slot in the store starts only the
  * first of them, and gives back the others.
@@ -115,31 +116,32 @@ void ahead_set_limits(struct engine *engine)
 uint32_t ahead_slot(const struct engine *engine, uint32_t run)
 {
     const struct engine_run *r = &engine->runs[run];
-    int64_t max =
-        sched_limit_max(engine->sched, load_limit(r->loaded, SESSIONS));
-    uint32_t best = 0;
-    uint32_t least = UINT32_MAX;
+    if (!r->pace.ahead) {
+        return 0;
+    }
+    uint32_t last = 0;
+    for (uint32_t ix = 0; ix < engine->session_count; ix++) {
+        uint32_t slot = engine->sessions[ix].slot;
+        last = slot > last ? slot : last;
+    }
+    uint32_t *counts = mem_zalloc(last + 1, sizeof(counts[0]));
     int64_t slots = 0; /* that the run uses */
     for (uint32_t ix = 0; ix < engine->session_count; ix++) {
         const struct session *session = &engine->sessions[ix];
-        if (session->run != run || session->slot == 0) {
-            continue;
-        }
-        uint32_t others = 0;
-        bool first = true;
-        for (uint32_t n = 0; n < engine->session_count; n++) {
-            if (engine->sessions[n].slot == session->slot) {
-                others++;
-                first = first && n >= ix;
-            }
-        }
-        slots += first ? 1 : 0;
-        if (others < least) {
-            least = others;
-            best = session->slot;
+        if (session->run == run && session->slot > 0) {
+            slots += counts[session->slot]++ == 0 ? 1 : 0;
         }
     }
-    return r->pace.ahead && slots >= max ? best : 0;
+    uint32_t best = 0;
+    for (uint32_t slot = 1; slot <= last; slot++) {
+        if (counts[slot] > 0 && (best == 0 || counts[slot] < counts[best])) {
+            best = slot;
+        }
+    }
+    mem_free(counts);
+    int64_t max =
+        sched_limit_max(engine->sched, load_limit(r->loaded, SESSIONS));
+    return slots >= max ? best : 0;
 }
 
 /* Whether its slot has another session that comes first. */

@@ -205,6 +205,7 @@ static void apply_max(struct engine *engine, struct limit_id limit, int64_t max)
     enum err err = sched_apply(engine->sched, &event);
     INVARIANT(err == ERR_OK);
     INVARIANT(sched_limit_max(engine->sched, limit) == max);
+    ahead_over(engine);
     engine->changed = true;
 }
 

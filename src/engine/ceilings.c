@@ -76,6 +76,7 @@ static void set_max(struct engine *engine, struct limit_id limit, int64_t max)
     };
     enum err err = sched_apply(engine->sched, &event);
     INVARIANT(err == ERR_OK);
+    ahead_over(engine);
     engine->changed = true;
 }
 
