@@ -17,7 +17,7 @@
 
 #define US INT64_C(1000)
 
-enum { TASKS = 200, SESSIONS = 2, WARM = 80, SLOTS_MAX = 32 };
+enum { TASKS = 200, TOKENS = 400, SESSIONS = 2, WARM = 80, SLOTS_MAX = 32 };
 
 /* Sessions that run in a rig. */
 struct play {
@@ -28,7 +28,7 @@ struct play {
     uint32_t most; /* that ran at once */
     uint32_t began;
     uint32_t refused;
-    bool ended[TASKS * 2]; /* by token */
+    bool ended[TOKENS]; /* by token */
 };
 
 static void submit(struct play *play, const char *head)
@@ -81,13 +81,6 @@ static void obey(struct play *play)
                 (struct work_report){.type = WORK_REFUSED, .withdrawn = true});
         } else {
             uint32_t slot = slot_of(order);
-            if (play->running[slot] != 0)
-                fprintf(stderr,
-                        "token %d in slot %u, beside %d: %s\n",
-                        (int)order->token,
-                        slot,
-                        (int)play->running[slot],
-                        order->task);
             assert_true(play->running[slot] == 0);
             play->running[slot] = order->token;
             play->began++;
@@ -126,7 +119,7 @@ static bool end_one(struct play *play, int code)
     uint64_t token = play->running[first];
     play->running[first] = 0;
     play->count--;
-    assert_true(token < TASKS * 2);
+    assert_true(token < TOKENS);
     play->ended[token] = true;
     report(play, token, exit_of(play, code));
     obey(play);
