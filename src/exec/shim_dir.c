@@ -25,13 +25,23 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdalign.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* RENAME_NOREPLACE: fail if the new name exists. */
-#define NO_REPLACE 1U
+/* Rename a file, unless the new name exists. musl has no function for it. */
+static int rename_new(const char *from, const char *to)
+{
+#ifdef RENAME_NOREPLACE
+    return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+#else
+    enum { NO_REPLACE = 1 };
+    int at = AT_FDCWD;
+    return (int)syscall(SYS_renameat2, at, from, at, to, NO_REPLACE);
+#endif
+}
 
 /* Create a directory and its missing parents. Usually one or two are missing,
  * so walk up first; the first attempt of a task lacks its parent, too, so skip
@@ -256,10 +266,7 @@ static int rename_parent(const char *from, const char *to)
     old[old_len] = '\0';
     memcpy(new, to, new_len);
     new[new_len] = '\0';
-    /* Not every C library has a function for it. */
-    int at = AT_FDCWD;
-    return syscall(SYS_renameat2, at, old, at, new, NO_REPLACE) == 0 ? 0
-                                                                     : errno;
+    return rename_new(old, new) == 0 ? 0 : errno;
 }
 
 /* Make a spare directory that of this attempt, under its old name. */
