@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Trailers of merge commits, and the memory of gates. */
+/* Trailers of merge commits, walks over them, and the memory of gates. */
 #include "git/receipt.h"
 
 #include "base/mem.h"
 #include "git/gate_memory.h"
 
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,8 +118,117 @@ static void output_is_cleaned(void **state)
     gate_memory_clean(&out, "no line", 7, true); /* nothing whole: all of it */
     gate_memory_clean(&out, "", 0, true);
     assert_string_equal(strbuf_text(&out), "no line");
+    strbuf_clear(&out);
+    gate_memory_clean(&out, "\x1b[1@a\x1b[@b", 10, false); /* not letters */
+    gate_memory_clean(&out, "cde", 1, false); /* and nothing behind it */
+    assert_string_equal(strbuf_text(&out), "abc");
     strbuf_release(&out);
 }
+
+/* --- walks over a repository --- */
+
+static int remove_one(const char *path,
+                      const struct stat *status,
+                      int type,
+                      struct FTW *walk)
+{
+    (void)status;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+/* Call git; return the id that it prints, if any. */
+static struct git_id
+id_of(struct git *git, const char *const *args, const char *input)
+{
+    struct diag diag = {0};
+    struct strbuf output = {0};
+    struct git_id id = {0};
+    struct git_call call = {.args = args, .input = input, .output = &output};
+    enum err err = git_call(git, &call, NULL, &diag);
+    if (err == ERR_OK && output.len > 0) {
+        err = git_first_id(&output, &id, &diag);
+    }
+    strbuf_release(&output);
+    if (err != ERR_OK) {
+        fail_msg("%s", diag.text);
+    }
+    return id;
+}
+
+/* Make a commit; `parent`: NULL or its parent. */
+static struct git_id
+commit(struct git *git, const struct git_id *parent, const char *message)
+{
+    struct git_id tree = id_of(git, PROC_ARGS("mktree"), "");
+    return id_of(git,
+                 PROC_ARGS("commit-tree",
+                           tree.text,
+                           parent != NULL ? "-p" : NULL,
+                           parent != NULL ? parent->text : NULL),
+                 message);
+}
+
+/* Append the subject of a commit, after a check of the rest. */
+static void on_commit(void *ctx, const struct receipt_commit *commit)
+{
+    struct strbuf *seen = ctx;
+    static const char empty[] = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+    assert_int_equal(strlen(commit->commit), 40);
+    assert_string_equal(commit->tree, empty);
+    strbuf_add(seen, commit->message, strcspn(commit->message, "\n"));
+    strbuf_adds(seen, " ");
+}
+
+/* Require the commits of a walk, newest first. */
+static void walks(struct git *git,
+                  const struct git_id *tip,
+                  const char *base,
+                  const char *run,
+                  const char *expected)
+{
+    struct diag diag = {0};
+    struct strbuf seen = {0};
+    if (receipt_walk(git, tip->text, base, run, on_commit, &seen, &diag) !=
+        ERR_OK) {
+        fail_msg("%s", diag.text);
+    }
+    assert_string_equal(strbuf_text(&seen), expected);
+    strbuf_release(&seen);
+}
+
+static void a_walk_ends_at_the_base_or_the_first_receipt(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/sluice-walk-XXXXXX";
+    struct diag diag = {0};
+    struct git *git = NULL;
+    assert_non_null(mkdtemp(folder));
+    struct git *maker = git_prepare(folder);
+    (void)id_of(maker, PROC_ARGS("init", "--quiet", "--bare", "."), NULL);
+    git_close(maker);
+    assert_int_equal(git_open(&git, folder, &diag), ERR_OK);
+
+    struct git_id one = commit(git, NULL, "one\n");
+    struct git_id two = commit(git, &one, "two\n\nSluice-Run: r\n");
+    struct git_id three = commit(git, &two, "three\n\nSluice-Run: r\n");
+    struct git_id four = commit(git, &three, "four\n");
+    walks(git, &four, one.text, "r", "four three two ");
+    walks(git, &four, four.text, "r", "four three two "); /* merged since */
+    walks(git, &four, "", "r", "four three two ");
+    walks(git, &four, one.text, "x", "four three two ");
+    walks(git, &four, three.text, "x", "four "); /* no receipt */
+    walks(git, &four, "", "x", "");
+    struct git_id root = commit(git, NULL, "root\n\nSluice-Run: r\n");
+    struct git_id next = commit(git, &root, "next\n");
+    walks(git, &next, next.text, "r", "next root "); /* it has no parent */
+
+    git_close(git);
+    assert_int_equal(nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* --- gates --- */
 
 /* Write the file `gates` of a new directory; the caller removes both. */
 static void put_gates(char *dir, const char *text)
@@ -207,6 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trailer_is_one_line),
         cmocka_unit_test(a_value_is_found_in_any_trailer_of_the_name),
+        cmocka_unit_test(a_walk_ends_at_the_base_or_the_first_receipt),
         cmocka_unit_test(failures_have_a_limit),
         cmocka_unit_test(output_is_cleaned),
         cmocka_unit_test(the_newest_verdict_counts_and_nonsense_does_not),

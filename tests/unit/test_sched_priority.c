@@ -807,10 +807,40 @@ static void what_nobody_waits_for_any_more_is_less_urgent(void **state)
     fixture_release(&f);
 }
 
+/* The long task behind a need that runs again is done: only the rest counts. */
+static void a_need_that_runs_again_is_less_urgent(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f);
+    fixture_cap(&f, 3);
+    f.spec.group = fixture_group(&f, 0, 0);
+    f.spec.estimate_ns = MINUTE;
+    struct task_id code = fixture_task(&f, "code", "");
+    f.spec.rework_to = code.v;
+    f.failure.rework_max = 1;
+    fixture_task(&f, "gate", "code");
+    f.spec.group = ID_NONE;
+    f.spec.rework_to = ID_NONE;
+    f.failure.rework_max = 0;
+    f.spec.estimate_ns = 100 * MINUTE;
+    fixture_task(&f, "long", "code");
+    assert_string_equal(fixture_run_pass(&f), "code");
+    fixture_done(&f, "code");
+    assert_string_equal(fixture_run_pass(&f), "gate long");
+    fixture_end(&f, "gate", OUTCOME_CHANGES);
+    assert_string_equal(fixture_run_pass(&f), "code");
+    assert_true(fixture_get(&f, "code").rank_ns == 101 * MINUTE);
+    fixture_done(&f, "long");
+    assert_true(fixture_get(&f, "code").rank_ns == 2 * MINUTE);
+    fixture_release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_nobody_waits_for_any_more_is_less_urgent),
+        cmocka_unit_test(a_need_that_runs_again_is_less_urgent),
         cmocka_unit_test(a_better_tier_goes_first),
         cmocka_unit_test(tier_beats_rank),
         cmocka_unit_test(tier_is_inherited_from_all_that_need_it),

@@ -76,6 +76,35 @@ static void a_gate_without_a_verdict_blames_nobody(void **state)
     rig_release(&rig);
 }
 
+/* So it is tried again, whether it was killed or could not run. */
+static void a_gate_without_a_verdict_is_retried(void **state)
+{
+    (void)state;
+    struct rig rig = {0};
+    open_plan(&rig,
+              HEAD "pipelines:\n"
+                   "  p:\n"
+                   "    - {stage: implement, run: x}\n"
+                   "    - {stage: gate, run: y, rework: {to: implement},"
+                   " retry: {max: 2}}\n"
+                   "groups: [{id: g, pipeline: p}]\n");
+    end_with_log(&rig, "g/implement", 0, "");
+    rig_begin(&rig, "g/gate");
+    rig_report(&rig,
+               "g/gate",
+               &(struct work_report){
+                   .type = WORK_ENDED,
+                   .exit = {.cause = ATTEMPT_EXIT, .code = -1, .signal = 9},
+               });
+    rig_wait(&rig, 5 * MINUTE_NS);
+    assert_int_equal(rig_orders(&rig, "g/gate"), 2);
+    end_with_log(&rig, "g/gate", 127, "sh: 1: mak: not found\n");
+    rig_wait(&rig, 5 * MINUTE_NS);
+    assert_int_equal(rig_orders(&rig, "g/gate"), 3);
+    assert_int_equal(rig_orders(&rig, "g/implement"), 1);
+    rig_release(&rig);
+}
+
 static void a_missing_command_is_named_from_the_log(void **state)
 {
     enum { LONG = 3000 };
@@ -154,6 +183,44 @@ static void a_stale_review_adds_its_words(void **state)
     rig_release(&rig);
 }
 
+/* A review that says why it wants changes needs no log; others do. */
+static void the_log_of_a_review_stands_in_for_a_reason(void **state)
+{
+    static char reason[] = "names";
+    static const struct {
+        int code;
+        struct attempt_result result;
+        bool log;
+    } ends[] = {
+        {20, {.reason = reason}, false},
+        {20, {.reason = NULL}, true},
+    };
+    (void)state;
+    for (size_t ix = 0; ix < ARRAY_COUNT(ends); ix++) {
+        struct rig rig = {0};
+        open_plan(&rig,
+                  HEAD "groups: [{id: g}]\n"
+                       "tasks:\n"
+                       "  - {id: a, group: g, run: x}\n"
+                       "  - {id: b, group: g, class: review, run: x,"
+                       " needs: [a], rework: {to: a}}\n");
+        end_with_log(&rig, "a", 0, "");
+        rig_begin(&rig, "b");
+        rig_report(&rig,
+                   "b",
+                   &(struct work_report){
+                       .type = WORK_ENDED,
+                       .exit = {.cause = ATTEMPT_EXIT, .code = ends[ix].code},
+                       .result = &ends[ix].result,
+                       .log = "a long story",
+                   });
+        assert_int_equal(rig_orders(&rig, "a"), 2);
+        const struct strbuf *text = &rig_order(&rig, "a")->text;
+        (ends[ix].log ? rig_has : rig_lacks)(text, "a long story");
+        rig_release(&rig);
+    }
+}
+
 /* The first of two failures is told once. */
 static void what_a_failed_attempt_learned_is_kept(void **state)
 {
@@ -209,6 +276,43 @@ static void each_task_of_a_batch_has_its_own_outcome(void **state)
     rig_state(&rig, "e", "parked"); /* it was not named */
     rig_wait(&rig, 6 * MINUTE_NS);
     assert_int_equal(rig_orders(&rig, "c"), 1);
+    rig_release(&rig);
+}
+
+/* Each that is not done is told, with its own words; the leader only if it
+ * differs from the session. */
+static void tasks_of_a_batch_are_told_apart(void **state)
+{
+    (void)state;
+    struct rig rig = {0};
+    open_plan(&rig,
+              HEAD "classes: {audit: {batch: 9}}\n"
+                   "tasks:\n"
+                   "  - {id: a, class: audit, run: x}\n"
+                   "  - {id: b, class: audit, run: x}\n"
+                   "  - {id: c, class: audit, run: x}\n"
+                   "  - {id: d, class: audit, run: x}\n"
+                   "  - {id: e, class: audit, run: x}\n"
+                   "  - {id: f, run: x}\n");
+    rig_begin(&rig, "a");
+    rig_end(&rig,
+            "a",
+            0,
+            "{'tasks':[{'task':'a','outcome':'done'},"
+            "{'task':'b','outcome':'blocked','reason':'which?'},"
+            "{'task':'c','outcome':'checkpoint'},"
+            "{'task':'d','outcome':'failed','reason':'no d','final':true},"
+            "{'task':'e','outcome':'failed','reason':'no e','final':true}]}");
+    rig_begin(&rig, "f");
+    rig_end(&rig, "f", 1, NULL);
+    rig_lacks(&rig.events, "member {'task':'a'");
+    rig_lacks(&rig.events, "member {'task':'f'");
+    rig_has(&rig.events, "member {'task':'b','leader':'a'");
+    rig_has(&rig.events, "'outcome':'blocked','reason':'which?'}");
+    rig_has(&rig.events, "member {'task':'c','leader':'a'");
+    rig_has(&rig.events, "'outcome':'checkpoint'");
+    rig_has(&rig.events, "'outcome':'failed','reason':'no d (final)'}");
+    rig_has(&rig.events, "'outcome':'failed','reason':'no e (final)'}");
     rig_release(&rig);
 }
 
@@ -276,6 +380,21 @@ static void a_result_that_cannot_be_read_keeps_the_work(void **state)
                });
     rig_state(&rig, "b", "parked");
     rig_reason(&rig, "b", "not JSON");
+    rig_release(&rig);
+}
+
+/* sluice-git speaks for a merge by its exit, whatever a result says. */
+static void a_merge_that_fails_is_not_done(void **state)
+{
+    (void)state;
+    struct rig rig = {0};
+    open_plan(&rig,
+              HEAD "repos: {r: {path: r, base: main, gate: x,"
+                   " base_gate: none}}\n"
+                   "tasks: [{id: m, repo: r, merge: true}]\n");
+    rig_begin(&rig, "m");
+    rig_end(&rig, "m", 1, "{'outcome':'done'}");
+    rig_state(&rig, "m", "parked");
     rig_release(&rig);
 }
 
@@ -498,6 +617,23 @@ static void a_stop_reaches_every_session(void **state)
     rig_release(&rig);
 }
 
+/* Also one that runs since before a restart. */
+static void what_a_session_is_asked_for_reaches_it(void **state)
+{
+    (void)state;
+    struct rig rig = {0};
+    open_plan(&rig, HEAD "tasks: [{id: a, run: x}, {id: b, run: x}]\n");
+    rig_begin(&rig, "a");
+    rig_begin(&rig, "b");
+    rig_wait(&rig, SECOND_NS);
+    rig_restart(&rig);
+    rig_has(&rig.log, "ask a");
+    rig_begin(&rig, "a");
+    rig_expect(&rig, "{'verb':'cancel','task':'a'}", "a is cancelled");
+    rig_has(&rig.log, "want a cancel\n");
+    rig_release(&rig);
+}
+
 /* --- snoozes ------------------------------------------------------------ */
 
 static void a_time_to_come_is_named(void **state)
@@ -520,13 +656,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_log_of_a_gate_is_feedback_without_events),
         cmocka_unit_test(a_gate_without_a_verdict_blames_nobody),
+        cmocka_unit_test(a_gate_without_a_verdict_is_retried),
         cmocka_unit_test(a_missing_command_is_named_from_the_log),
         cmocka_unit_test(feedback_of_two_reviews_is_joined),
         cmocka_unit_test(a_stale_review_adds_its_words),
+        cmocka_unit_test(the_log_of_a_review_stands_in_for_a_reason),
         cmocka_unit_test(what_a_failed_attempt_learned_is_kept),
         cmocka_unit_test(each_task_of_a_batch_has_its_own_outcome),
+        cmocka_unit_test(tasks_of_a_batch_are_told_apart),
         cmocka_unit_test(tasks_are_added_by_sessions_that_did_not_fail),
         cmocka_unit_test(a_result_that_cannot_be_read_keeps_the_work),
+        cmocka_unit_test(a_merge_that_fails_is_not_done),
         cmocka_unit_test(a_start_that_is_refused_is_no_attempt_elsewhere),
         cmocka_unit_test(a_cancelled_start_stays_cancelled),
         cmocka_unit_test(a_task_without_money_is_withdrawn),
@@ -535,6 +675,7 @@ int main(void)
         cmocka_unit_test(unknown_work_is_assigned_again_once),
         cmocka_unit_test(an_end_before_the_batch_is_written_counts),
         cmocka_unit_test(a_stop_reaches_every_session),
+        cmocka_unit_test(what_a_session_is_asked_for_reaches_it),
         cmocka_unit_test(a_time_to_come_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
