@@ -2,6 +2,7 @@
 #include "mcp/door.h"
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "view/client.h"
 #include "work/key.h"
@@ -36,7 +37,7 @@ bool door_is_inside(void)
 bool door_is_of(const struct store_place *place)
 {
     const char *door = variable("SLUICE_DOOR");
-    if (!door_is_inside()) {
+    if (door == NULL || !door_is_inside()) {
         return false;
     }
     struct strbuf own = {0};
@@ -94,6 +95,7 @@ static enum err connect_in(struct line *line, int dir_fd)
 /* Connect to the socket. ERR_UNAVAILABLE: no scheduler listens. */
 static enum err connect_to(struct line *line, const char *path)
 {
+    INVARIANT(path != NULL);
     struct strbuf dir = {0};
     const char *slash = strrchr(path, '/');
     strbuf_add(&dir, path, slash != NULL ? (size_t)(slash - path) : 0);

@@ -378,6 +378,7 @@ static struct post *choose_again(const struct roster *roster,
     if (is_stranded(roster, job)) {
         return job->known ? choose(roster, job) : NULL;
     }
+    INVARIANT(post != NULL); /* else it is stranded */
     INVARIANT(job->instance != NULL);
     return strcmp(job->instance, post->instance) == 0 ? NULL : post;
 }
