@@ -25,13 +25,13 @@
 
 /* Stop if the allocation failed. Out of memory is not a bug, so this prints a
  * message and exits instead of aborting. Nothing here may allocate. */
-static void need(bool there)
+static void need(const void *block)
 {
     static const char text[] =
         "sluice: out of memory: free memory or raise the limit, and run the "
         "command again; running sessions continue\n";
     enum { EXIT_CODE = 3 }; /* as for an unusable store */
-    if (!there) {
+    if (block == NULL) {
         (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
         _exit(EXIT_CODE);
     }
@@ -52,7 +52,7 @@ static void *advised(void *block, size_t bytes)
 void *mem_zalloc(size_t count, size_t bytes)
 {
     void *block = calloc(count > 0 ? count : 1, bytes);
-    need(block != NULL);
+    need(block);
     return advised(block, count * bytes);
 }
 
@@ -60,7 +60,7 @@ void *mem_resize(void *block, size_t count, size_t bytes)
 {
     INVARIANT(bytes > 0 && count <= SIZE_MAX / bytes);
     void *moved = realloc(block, count > 0 ? count * bytes : bytes);
-    need(moved != NULL);
+    need(moved);
     return advised(moved, count * bytes);
 }
 
@@ -76,7 +76,7 @@ mem_resize_lines(void *block, size_t old_count, size_t count, size_t bytes)
     if (posix_memalign(&moved, huge ? HUGE_BYTES : LINE_BYTES, size) != 0) {
         moved = NULL;
     }
-    need(moved != NULL);
+    need(moved);
     if (huge) {
         (void)madvise(moved, size, MADV_HUGEPAGE);
     }
@@ -101,7 +101,7 @@ char *mem_strndup(const char *text, size_t len)
 {
     INVARIANT(len < SIZE_MAX);
     char *copy = malloc(len + 1);
-    need(copy != NULL);
+    need(copy);
     memcpy(copy, text, len);
     copy[len] = '\0';
     return copy;

@@ -62,9 +62,9 @@ struct limit {
     struct limit_spec spec;
     struct attribute *where; /* own copy of spec.where */
     int64_t max_now;         /* derived from spec and the base's maximum */
-    uint32_t ahead;     /* units that tasks may take beyond it, which start when
-                           others have ended... */
-    int64_t ahead_now;  /* ...and the sum of both */
+    int64_t ahead_now;       /* ...and with the units of `ahead` */
+    uint32_t ahead;     /* units that tasks may take beyond it: those that start
+                           when others have ended */
     int64_t foreground; /* of a share that lends: the units that others could
                            use; LIMIT_NONE: it lends nothing */
     uint32_t waiting;   /* pools of it with waiting queues */

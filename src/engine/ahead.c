@@ -14,7 +14,7 @@
  * commands are claimed ahead, since only they can be so short. Any request, any
  * other change of a limit, any session that fails, and any that is held for too
  * long end it: all that are held are given back, and their tasks are ready
- * again.
+ * again. So are claims that are being written meanwhile.
  *
  * A scheduler that finds sessions of one slot in the store starts only the
  * first of them, and gives back the others.
@@ -48,14 +48,14 @@ void ahead_note_end(struct engine *engine, uint32_t run)
 {
     struct engine_pace *pace = &engine->runs[run].pace;
     int64_t now_ns = engine_now(engine);
-    int64_t since_ns = pace->ended_ns == 0 ? SLOW_NS : now_ns - pace->ended_ns;
+    int64_t since_ns = now_ns - pace->ended_ns;
     INVARIANT(since_ns >= 0);
-    since_ns = since_ns < SLOW_NS ? since_ns : SLOW_NS;
-    if (pace->ended_ns == 0) {
+    if (pace->ended_ns == 0 || since_ns > SLOW_NS) {
         pace->interval_ns = SLOW_NS;
+    } else {
+        pace->interval_ns += (since_ns - pace->interval_ns) / WEIGHT;
     }
     pace->ended_ns = now_ns;
-    pace->interval_ns += (since_ns - pace->interval_ns) / WEIGHT;
 }
 
 void ahead_over(struct engine *engine)
@@ -74,13 +74,16 @@ static bool is_plain(const struct engine *engine, uint32_t run)
            plan->sync.every == 0 && !engine->has_workers;
 }
 
+/* Whether the run may claim ahead, by what has happened until now. */
 static bool is_brisk(const struct engine *engine, uint32_t run)
 {
     const struct engine_pace *pace = &engine->runs[run].pace;
-    bool brisk = pace->ended_ns != 0 &&
-                 pace->interval_ns < (pace->ahead ? LAST_NS : BEGIN_NS);
-    brisk = brisk || crash_fault("brisk") != 0; /* tests are not that fast */
-    return brisk && !engine->draining && is_plain(engine, run);
+    int64_t most_ns = pace->ahead ? LAST_NS : BEGIN_NS;
+    if (crash_fault("brisk") != 0) {
+        most_ns = SLOW_NS; /* builds for tests are not that fast */
+    }
+    return pace->ended_ns != 0 && pace->interval_ns < most_ns &&
+           !engine->draining && is_plain(engine, run);
 }
 
 /* Let a limit be exceeded by what is held, or no more. */
@@ -174,7 +177,7 @@ void ahead_start(struct engine *engine, struct session *session)
     INVARIANT(session->held_ns == 0);
     if (session->want != WORK_RUN || !waits(engine, session)) {
         session_assign(engine, session);
-    } else if (engine->runs[session->run].pace.ahead) {
+    } else if (is_brisk(engine, session->run)) {
         session->held_ns = engine_now(engine);
     } else {
         give_back(engine, session);

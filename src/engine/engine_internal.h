@@ -400,7 +400,7 @@ void engine_wait_for_more(struct engine *engine);
 void engine_drop_later(struct engine *engine, const struct work_id *id);
 
 /* ahead.c: a session of the run has ended, and is done; what is held is to be
- * given back, and nothing more is claimed ahead for now. */
+ * given back, and the run shows anew whether its sessions are short. */
 void ahead_note_end(struct engine *engine, uint32_t run);
 void ahead_over(struct engine *engine);
 

@@ -10,7 +10,7 @@
  *     strings without gaps: dir, folder, prepare (only if has_prepare is 1),
  *     lease (only if has_lease is 1), spare (only if has_spare is 1), `argc`
  *     arguments, `env_count` strings "NAME=value". `bytes` counts all of it,
- * including the struct.
+ *     including the struct.
  *  3. The server sends a shim_wire_report for each: STARTED and later ENDED, or
  *     FAILED. The reports of one request come in that order.
  *  4. When the client closes its end, the server exits; the shims keep running.

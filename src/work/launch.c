@@ -205,6 +205,7 @@ static uint32_t add_words(const struct launch *launch,
 enum err launch_start(const struct launch *launch,
                       const struct work_order *order,
                       const char *dir,
+                      const char *spare,
                       struct diag *diag)
 {
     INVARIANT(order->shell != NULL || order->argv != NULL || order->agent ||
@@ -235,7 +236,7 @@ enum err launch_start(const struct launch *launch,
         .grace_ns = order->grace_ns,
         .log_bytes_max = LOG_BYTES_MAX,
         .lease = launch->lease,
-        .spare = launch->spare,
+        .spare = spare,
     };
     INVARIANT(request.argc <= most);
     if (order->git.repo != NULL) {

@@ -24,7 +24,6 @@ struct launch {
     const char *sandbox; /* path of sluice-sandbox */
     const char *program; /* path of sluice */
     struct key_secret secret;
-    const char *spare; /* a directory to use for the next one, or NULL */
     const char *lease; /* path of the file of its lease; NULL: it has none */
 };
 
@@ -36,12 +35,14 @@ struct launch_prefix {
 };
 
 /*
- * Write the files of the order into `dir`, and start it. ERR_IO: a file could
+ * Write the files of the order into `dir`, and start it. `spare`: a directory
+ * that may become `dir`, or NULL. ERR_IO: a file could
  * not be written. Other errors: it can never be started.
  */
 MUST_USE enum err launch_start(const struct launch *launch,
                                const struct work_order *order,
                                const char *dir,
+                               const char *spare,
                                struct diag *diag);
 
 /* launch_sandbox.c: the words that confine the commands of an order; and a

@@ -247,8 +247,7 @@ static bool is_first(const struct job *job)
 static bool is_same_task(const char *a, const char *b)
 {
     size_t len = (size_t)(strrchr(a, '/') - a);
-    return strncmp(a, b, len) == 0 && strchr(b + len, '/') == strrchr(b, '/') &&
-           b[len] == '/';
+    return len == (size_t)(strrchr(b, '/') - b) && strncmp(a, b, len) == 0;
 }
 
 /*
@@ -591,9 +590,8 @@ start(struct worker *worker, struct job *job, const struct work_order *order)
     if (order->file_count == 0 && is_first(job)) {
         job->spare = take_spare(worker);
     }
-    worker->launch.spare = job->spare;
-    enum err err = launch_start(&worker->launch, order, job->dir, &diag);
-    worker->launch.spare = NULL;
+    enum err err =
+        launch_start(&worker->launch, order, job->dir, job->spare, &diag);
     if (err != ERR_OK) {
         /* Its files could not be written: the disk is full, for example. Any
          * other error: no shim will ever accept the request. */
